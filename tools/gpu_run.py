@@ -45,7 +45,8 @@ def killed(process):
 
 def run_command(command, log, limit_s):
     """Runs a command and returns its exit status, or None if it took longer than `limit_s`. Its output goes to the file `log`."""
-    with open(log, "wb") as out:
+    log.unlink(missing_ok=True)   # left by a run that was cut
+    with open(log, "ab") as out:   # appends, because a command may open its /dev/stderr anew
         try:
             process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=subprocess.STDOUT, start_new_session=True, cwd=TREE)

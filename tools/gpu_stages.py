@@ -143,7 +143,7 @@ def sanitizer(build, tool, tests, most_s):
     """Runs attention's tests under a tool of compute-sanitizer. On a machine where the tool cannot attach, programs find no
     device and skip their tests, so at least one test must have passed."""
     program = f"'{build}/bin/cuda_device_attention_test' --gtest_filter='{tests}'"
-    return Step(tool, shell(f"set -o pipefail; compute-sanitizer --tool {tool} --error-exitcode 9 {program} | tee /dev/stderr | "
+    return Step(tool, shell(f"set -o pipefail; compute-sanitizer --tool {tool} --error-exitcode 9 {program} | tee -a /dev/stderr | "
                             "grep -E '[[]  PASSED  []] [1-9]' >/dev/null"), needs="compute-sanitizer", most_s=most_s)
 
 

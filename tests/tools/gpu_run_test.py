@@ -34,6 +34,8 @@ class GpuRun(unittest.TestCase):
         return Step(name, shell(text), **more)
 
     def test_a_stage_that_fails_leaves_its_log_and_the_next_goes_on(self):
+        self.out.mkdir()
+        (self.out / "log.txt.step").write_text("of a run that was cut")
         status, summary, log = self.run_stages(
             Stage("1", "fails", 60, [self.step("bad", "echo what went wrong; exit 3"), self.step("after", "echo still here")]),
             Stage("2", "passes", 60, [self.step("good", "echo fine")]))
@@ -46,6 +48,7 @@ class GpuRun(unittest.TestCase):
         self.assertIn("==== 1 bad: failed", log)
         self.assertIn("what went wrong", log)
         self.assertIn("still here", log)
+        self.assertNotIn("of a run that was cut", log)
 
     def test_all_passing_is_status_0(self):
         status, summary, _ = self.run_stages(Stage("1", "passes", 60, [self.step("left out", "exit 3", accepted=(0, 3))]))
@@ -170,10 +173,11 @@ class GpuRun(unittest.TestCase):
             path.chmod(0o755)
         with unittest.mock.patch.dict(os.environ, {"PATH": f"{self.folder}:{os.environ['PATH']}"}):
             for says, state in (("[  PASSED  ] 14 tests.", "passed"), ("[  PASSED  ] 0 tests.", "failed"), ("", "failed")):
-                program.write_text(f"#!/bin/sh\necho '{says}'\n")
+                program.write_text(f"#!/bin/sh\necho before >&2\necho '{says}'\necho behind >&2\n")
                 _, summary, log = self.run_stages(Stage("5", "checkers", 60, [sanitizer(self.folder, "memcheck", "*", 60)]))
                 self.assertEqual(summary["stages"][0]["steps"][0]["state"], state, says)
-                self.assertIn(says, log)
+                for line in ("before", says, "behind"):
+                    self.assertIn(f"\n{line}\n", log)
 
     def test_a_program_that_is_not_there_is_named(self):
         _, summary, log = self.run_stages(Stage("2", "absent", 60, [Step("bench", ["/no/such/bench"])]))

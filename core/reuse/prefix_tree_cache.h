@@ -31,6 +31,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
     return {.declared = options_.reuse_prefill && matches_pinned(options_.tree.matching),
             .found = options_.reuse_prefill && matches_chunks(options_.tree.matching)};
   }
+  [[nodiscard]] bool retains() const override { return options_.tree.retain; }
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
   [[nodiscard]] int32_t tokens_in_cache(const NewSequence& sequence) const override;
   void retire(RequestId id, kv::BlockPool& pool) override;

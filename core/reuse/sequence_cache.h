@@ -154,6 +154,9 @@ class SequenceCache {
   // preemptions.
   [[nodiscard]] virtual PoolNeed pool_need(const EngineLimits& limits) const = 0;
   [[nodiscard]] virtual ReusePromise promise() const { return {}; }
+  // True if states may stay in the cache after their last sequence has ended, so that the same
+  // prompt finds them when it is submitted again. Declared prefixes do not count.
+  [[nodiscard]] virtual bool retains() const { return false; }
   // Called once per engine, before the first request.
   virtual void tune(const PlanSetting& /*setting*/) {}
 

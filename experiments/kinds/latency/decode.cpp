@@ -278,8 +278,11 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   std::vector<Samples> samples(group.methods.size());
   // Beside peers, no disturbed batch is repeated. A peer's prefix cache would answer a repeated
   // batch, and core use counts this process alone, so that only our own samples would be repeated.
-  const int64_t retakes = peers.empty() ? group.repetitions : 0;
-  for (Samples& of_method : samples) of_method.taking = Undisturbed(retakes, bench_.context());
+  // Without peers, a cache of ours that retains requests would answer a repeated batch, too.
+  for (size_t m = 0; m < samples.size(); ++m) {
+    const bool may_repeat = peers.empty() && !lanes[m].engine->cache().retains();
+    samples[m].taking = Undisturbed(may_repeat ? group.repetitions : 0, bench_.context());
+  }
   const double bytes =
       decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype, step_of(axes));
   RatesBeside beside(group, bytes, bench_.context(), machine);

@@ -126,6 +126,9 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Machine& ma
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, axes, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<RequestSamples> samples = samples_for(group, bench_.context());
+  // A cache that retains requests would answer a repeated request, so no request is repeated.
+  for (size_t m = 0; m < lanes.size(); ++m)
+    if (lanes[m].engine->cache().retains()) samples[m].taking = Undisturbed();
   const auto weights =
       static_cast<double>(streamed_weight_bytes(decoder.config(), group.weight_type(), 0));
   RatesBeside beside(group, weights, bench_.context(), machine);

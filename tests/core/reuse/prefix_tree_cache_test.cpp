@@ -222,8 +222,10 @@ TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
 
 TEST(PrefixTreeCache, RetainedPrefixesAreReusedAfterTheirLastUser) {
   PrefixTreeCacheOptions options = chunks(true);
+  EXPECT_FALSE(TestMethod(options).retains());
   options.tree.retain = true;
   TestMethod method(options);
+  EXPECT_TRUE(method.retains());
   kv::BlockPool pool = pool_of(6);
   kv::AttentionPlan plan;
   const Tokens prompt = counting(0, 10);

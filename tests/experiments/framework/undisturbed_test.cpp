@@ -2,18 +2,19 @@
 #include "experiments/framework/undisturbed.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
-#include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "results/record.h"
 #include "results/statistics.h"
+#include "tests/support/busy_thread.h"
 #include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {
+
+using reprise::testing::beside_a_busy_thread;
 
 const MetricInfo kTime = {"time_ms", "ms", "of a piece of work"};
 
@@ -21,31 +22,6 @@ void spin_for_ms(int time) {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(time)) {
   }
-}
-
-void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
-
-// Runs fn() on a thread that shares its core with a thread that never rests.
-template <typename Fn>
-void beside_a_busy_thread(Fn&& fn) {
-  const int core = sched_getcpu();
-  std::atomic<bool> stops = false;
-  std::thread busy([&] {
-    pin_to(core);
-    while (!stops) {
-    }
-  });
-  std::thread([&] {
-    pin_to(core);
-    fn();
-  }).join();
-  stops = true;
-  busy.join();
 }
 
 class UndisturbedTest : public ::testing::Test {

@@ -14,6 +14,7 @@
 #include "experiments/kinds/shared/costs.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/busy_thread.h"
 #include "tests/support/environment.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
@@ -80,6 +81,28 @@ TEST_F(KindsTest, TtftLimitIsThatOfWhatTheTimedRequestsReused) {
   const auto measured =
       measured_json(TtftKind(context_).measure(one, machine_of_json({{"limits", limits}}), stop_));
   EXPECT_EQ(measured[0].metrics["ttft_limit_ms"], measured[1].metrics["ttft_limit_ms"]);
+}
+
+// Requests that lose their core are not submitted again, because the cache would answer them.
+TEST_F(KindsTest, ACacheThatRetainsRequestsSeesEachOfThemOnce) {
+  const Json retains = {{"name", "chunk_attention"},
+                        {"options", {{"retain", true}, {"reuse_prefill", true}}}};
+  const Context one_thread{.threads = 1, .isa = best_isa()};
+  int64_t disturbed = 0;
+  const auto measure = [&](Kind& kind, const std::string& name) {
+    const Group one =
+        group(name, {{"prompt_tokens", 1024}, {"new_tokens", 4}}, Json::array({retains}));
+    reprise::testing::beside_a_busy_thread([&] {
+      const results::CoreUses uses = kind.measure(one, Machine(), stop_).at(0).core_use.value();
+      EXPECT_EQ(uses.retaken, 0) << name;
+      disturbed += uses.disturbed;
+    });
+  };
+  TtftKind ttft(one_thread);
+  DecodeKind decode(one_thread);
+  measure(ttft, "ttft");
+  measure(decode, "decode");
+  if (disturbed == 0) GTEST_SKIP() << "no request lost its core";
 }
 
 // Each method keeps the memory of its cache while the others have their turn.

@@ -39,7 +39,11 @@ int64_t Step::part_of(int32_t row) const {
 
 int64_t Step::read_before(const kv::WorkItem& item) {
   const kv::Segment& segment = plan_.segment_of(item);
-  if (segment.cache != 0) return 0;
+  if (segment.cache != 0) {
+    const bool was_read = is_read_[static_cast<size_t>(item.segment)];
+    is_read_[static_cast<size_t>(item.segment)] = true;
+    return was_read ? segment.tokens : 0;
+  }
   const int64_t stride = pool_.offset_of(1);
   int64_t repeated = 0;
   int32_t skipped = segment.skipped;
@@ -66,6 +70,7 @@ PlanReads Step::reads(const std::vector<bool>& counts, int64_t window) {
   for (size_t i = 0; i < counts.size(); ++i) before[i + 1] = before[i] + (counts[i] ? 1 : 0);
   last_read_.resize(static_cast<size_t>(pool_.options().num_blocks), 0);
   ++reads_;
+  is_read_.assign(plan_.segments.size(), false);
   PlanReads reads;
   for (const kv::WorkItem& item : plan_.items) {
     reads.tokens += kernels::seen_keys(plan_, item, item.first_row, item.end_row, window).count();

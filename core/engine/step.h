@@ -20,8 +20,8 @@ struct PlanReads {
   // Reads saved because one work item reads a token for several of the counted sequences: the sum
   // over work items of tokens * (counted sequences - 1).
   int64_t spared_tokens = 0;
-  // Token reads from the pool's blocks after the first read of each block, in the order of work
-  // items. Such a token may still be in the processor's cache.
+  // Token reads after the first read of each block of the pool, and of each segment of another
+  // cache, in the order of work items. Such a token may still be in the processor's cache.
   int64_t repeated_tokens = 0;
 };
 
@@ -64,8 +64,8 @@ class Step {
 
  private:
   [[nodiscard]] int64_t part_of(int32_t row) const;  // index of the part in the batch
-  // Returns how many tokens of `item` an earlier work item of the step has already read, and marks
-  // the item's blocks as read. Blocks outside the pool are not counted.
+  // Returns how many tokens of `item` an earlier work item of the step has already read. Marks the
+  // item's blocks as read, or its segment if that lies outside the pool.
   [[nodiscard]] int64_t read_before(const kv::WorkItem& item);
 
   reuse::SequenceCache& method_;
@@ -79,6 +79,7 @@ class Step {
   // [pool blocks]  value that reads_ had when the block was last read
   std::vector<uint32_t> last_read_;
   uint32_t reads_ = 0;
+  std::vector<bool> is_read_;  // [segments]  of segments outside the pool
 };
 
 }  // namespace reprise::engine

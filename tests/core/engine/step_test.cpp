@@ -158,5 +158,48 @@ TEST_F(Steps, RowsLieInTheMethodsOrder) {
       << "the third's first chunk is the first's";
 }
 
+// Two runs of tokens in a cache of their own, which the sequences of a batch read in turn.
+class TwoRuns final : public reuse::PlanContributor {
+ public:
+  static constexpr int32_t kTokens[] = {5, 9};
+
+  void append(reuse::StepBatch batch, kv::AttentionPlan& plan) override {
+    const kv::CacheView own = plan.caches.front();
+    const int32_t cache = plan.add_cache(own);
+    const int64_t block = 0;
+    int32_t segments[2] = {};
+    for (size_t i = 0; i < 2; ++i)
+      segments[i] = plan.add_segment(
+          {.cache = cache, .block_tokens = kTokens[i], .tokens = kTokens[i]}, {&block, 1});
+    for (size_t i = 0; i < batch.size(); ++i)
+      plan.add_item({.segment = segments[i % 2],
+                     .first_row = batch[i].first_row,
+                     .end_row = batch[i].first_row + batch[i].rows});
+  }
+};
+
+TEST_F(Steps, RunsOutsideThePoolAreReadRepeatedly) {
+  methods::Paged method({.block_tokens = 16});
+  kv::BlockPool pool(
+      {.layers = 1, .kv_heads = 1, .head_dim = 1, .block_tokens = 16, .num_blocks = 8});
+  const std::vector<int32_t> tokens = {1, 2, 3}, positions = {0, 1, 2};
+  TwoRuns runs;
+  Step step(method, pool);
+  step.add_contributor(runs);
+  for (RequestId id : {0, 1, 2, 3}) {
+    ASSERT_TRUE(method.admit({.id = id, .tokens = tokens}, pool).admitted);
+    step.add({.id = id, .rows = 3, .positions = positions, .tokens = tokens, .length = 3});
+  }
+  step.arrange();
+  ASSERT_TRUE(step.reserve());
+  (void)step.plan();
+  for (int time = 0; time < 2; ++time) {
+    const PlanReads all = step.reads({true, true, true, true}, /*window=*/0);
+    EXPECT_EQ(all.repeated_tokens, 5 + 9);
+    EXPECT_EQ(all.spared_tokens, 0);
+    EXPECT_EQ(step.reads({true, true, false, true}, /*window=*/0).repeated_tokens, 9);
+  }
+}
+
 }  // namespace
 }  // namespace reprise::engine

@@ -56,7 +56,9 @@ struct EngineOptions {
 struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
   int32_t prefill_tokens = 0;  // rows of prompts, and rows recomputed after preemptions
-  int32_t decode_tokens = 0;   // rows computed for generated tokens
+  // Rows of sequences that have generated a token: one per sequence, or more with a method that
+  // keeps no states.
+  int32_t decode_tokens = 0;
   // Sequences preempted in this step and in the steps before it that threw.
   int32_t preempted = 0;
   // Tokens of preempted sequences whose states were copied back instead of computed again. Counted

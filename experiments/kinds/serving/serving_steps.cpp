@@ -34,8 +34,9 @@ Rates rates_of(const Machine& machine, DType dtype) {
 // The time of a step's matrix products, for all rows together.
 double products_s(const serving::StepEntry& step, const model::ModelConfig& config,
                   const WeightType& type, const Rates& rates) {
-  const double flop =
-      product_flop(config, step.prefill_tokens + step.decode_tokens, step.decode_tokens);
+  // A decoding sequence has one row of logits, even if all its rows are computed again.
+  const double flop = product_flop(config, step.prefill_tokens + step.decode_tokens,
+                                   std::min(step.decode_tokens, step.batch));
   // No experts are counted, because the routing of a step's rows is not known here.
   const auto weights = static_cast<double>(streamed_weight_bytes(config, type, 0));
   return std::max(flop / rates.flop_s, weights / rates.dram_bytes_s);

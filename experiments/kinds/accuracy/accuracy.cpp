@@ -69,8 +69,11 @@ class Interview {
   ItemOutcome ask(cache::Mode mode) {
     cache::ModuleStates states(decoder_, store_, question().schema, mode,
                                {.model = group_.model.model}, encode_);
+    // Computes and stores the modules' states now, because the TTFT is that with stored states.
+    (void)states.import(question().prompt);
     const cache::PreparedPrompt prompt = cache::prepare(
         states, decoder_, question().prompt, {.repair_ratio = axes_.repair_ratio}, context_);
+    REPRISE_CHECK(prompt.times.encode_s == 0, "modules of question {} were not stored", item().id);
     ItemOutcome out = answer(prompt);
     out.rows = compare_rows(baseline_logits_, runner_.forced(prompt, baseline_tokens_),
                             decoder_.config().vocab);
@@ -122,7 +125,7 @@ class Interview {
     ItemOutcome out{.id = item().id};
     Generated generated = generate(prompt);
     out.tokens = std::move(generated.tokens);
-    const cache::PrepareTimes& times = prompt.times;  // without encode_s: modules are encoded once
+    const cache::PrepareTimes& times = prompt.times;
     out.ttft_ms = generated.first_token_ms + (times.lookup_s + times.copy_s + times.repair_s) * 1e3;
     out.generated = questions_.tokenizer->decode(out.tokens);
     out.text = judged_text(item(), out.generated);

@@ -85,6 +85,11 @@ void AttnCacheMethodOptions::check(const JsonObject& given) const {
   if (loss_bound > 0 && layer_group != 0)
     raise("{}: a threshold is chosen for one lookup that decides all layers: leave layer_group 0",
           given.where("loss_bound"));
+  if (loss_bound > 0 && given.has("threshold"))
+    raise(
+        "{}: loss_bound chooses the threshold, and threshold {} is given too, as an option or as "
+        "an axis: leave one of the two out",
+        given.where("loss_bound"), threshold);
 }
 
 std::vector<reuse::Preset<AttnCacheMethodOptions>> AttnCacheMethodOptions::presets() {

@@ -256,6 +256,8 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
           {"layer_group 1", "\"block_drop\" of option `beside`", "(dropped)"});
   refused(Json::array({method("attn_cache", {{"loss_bound", 0.1}, {"layer_group", 1}})}), {},
           {"layer_group"});
+  refused(Json::array({method("attn_cache", {{"loss_bound", 0.1}, {"threshold", 0.9}})}), {},
+          {"loss_bound", "threshold 0.9"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {},
           {"training_texts"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"pooled_rows", 4096}})}), {},
@@ -446,6 +448,12 @@ TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
   EXPECT_GE(value_of(measured[1], "threshold_used"), value_of(measured[2], "threshold_used"));
   EXPECT_GE(value_of(measured[2], "hit_rate"), value_of(measured[1], "hit_rate"));
   EXPECT_GT(value_of(measured[2], "hit_rate"), 0);
+  SentencesKind kind(context_);
+  expect_error(
+      [&] {
+        kind.check(group(Json::array({method("attn_cache", loose)}), {{"threshold", 0.9}}));
+      },
+      {"loss_bound", "threshold 0.9"});
 }
 
 // A sweep trains once for all its thresholds, and the projector that it reuses equals one that is

@@ -14,9 +14,13 @@ const MetricInfo kAccuracy = {"accuracy", "ratio",
 const MetricInfo kAccuracyLow = {"accuracy_low", "ratio", "lower end of its 95 % interval"};
 const MetricInfo kAccuracyHigh = {"accuracy_high", "ratio", "upper end of its 95 % interval"};
 
-std::string answer_of(std::vector<int32_t> tokens, const Tokenizer& tokenizer) {
-  if (const auto eos = tokenizer.eos_id())
-    tokens.erase(std::find(tokens.begin(), tokens.end(), *eos), tokens.end());
+std::string answer_of(std::vector<int32_t> tokens, const Tokenizer& tokenizer,
+                      std::span<const int64_t> end_ids) {
+  const auto is_end = [&](int32_t token) {
+    return token == tokenizer.eos_id() ||
+           std::find(end_ids.begin(), end_ids.end(), token) != end_ids.end();
+  };
+  tokens.erase(std::find_if(tokens.begin(), tokens.end(), is_end), tokens.end());
   return tokenizer.decode(tokens);
 }
 
@@ -31,12 +35,12 @@ bool has_answers(const workloads::RequestSource& source) {
 }
 
 void add_accuracy(const serving::RequestLog& log, const workloads::RequestSource& source,
-                  const Tokenizer& tokenizer, Measurement& out) {
+                  const Tokenizer& tokenizer, std::span<const int64_t> end_ids, Measurement& out) {
   int64_t right = 0, judged = 0;
   for (const serving::RequestEntry& request : log.requests) {
     if (request.outcome != serving::Outcome::kServed) continue;
     const std::optional<bool> is_right =
-        source.is_right(request.index, answer_of(request.tokens, tokenizer));
+        source.is_right(request.index, answer_of(request.tokens, tokenizer, end_ids));
     REPRISE_CHECK(is_right.has_value(), "request {} of a source with answers has none",
                   request.index);
     right += *is_right ? 1 : 0;

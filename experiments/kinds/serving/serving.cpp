@@ -274,7 +274,9 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
       }
       measurements.push_back(std::move(measured));
       if (step_times_of(axes.steps)) continue;  // its tokens mean nothing
-      if (judge != nullptr) add_accuracy(result.log, requests, *judge, measurements.back());
+      if (judge != nullptr)
+        add_accuracy(result.log, requests, *judge, Bench::config(group).eos_ids,
+                     measurements.back());
       if (m == 0) first = std::move(result.log);
       partings[m] = add_agreement(m == 0 ? first : result.log, first, measurements.back());
     }

@@ -49,15 +49,25 @@ TEST(AnswerAccuracy, CountsTheFirstCapitalBeforeTheEndTokenOfServedRequests) {
   for (const int32_t token : tokens("C")) log.requests[2].tokens.push_back(token);
 
   Measurement out;
-  add_accuracy(log, *source, *tokenizer, out);
+  add_accuracy(log, *source, *tokenizer, {}, out);
   EXPECT_DOUBLE_EQ(out.value(answer_accuracy_metrics()[0]), 0.5);
   EXPECT_GT(out.value(answer_accuracy_metrics()[1]), 0.1);
   EXPECT_LT(out.value(answer_accuracy_metrics()[2]), 0.9);
 
   log.requests[0].outcome = Outcome::kExpired;
   Measurement of_served;
-  add_accuracy(log, *source, *tokenizer, of_served);
+  add_accuracy(log, *source, *tokenizer, {}, of_served);
   EXPECT_DOUBLE_EQ(of_served.value(answer_accuracy_metrics()[0]), 1.0 / 3);
+
+  // A model may have end tokens besides the tokenizer's.
+  const std::vector<int64_t> end_ids = {tokens("it").front()};
+  log.requests = {{.index = 1, .tokens = tokens("it")}};
+  for (const int32_t token : tokens("B")) log.requests[0].tokens.push_back(token);
+  Measurement whole, cut;
+  add_accuracy(log, *source, *tokenizer, {}, whole);
+  add_accuracy(log, *source, *tokenizer, end_ids, cut);
+  EXPECT_EQ(whole.value(answer_accuracy_metrics()[0]), 1);
+  EXPECT_EQ(cut.value(answer_accuracy_metrics()[0]), 0);
 }
 
 class AnswerAccuracyRun : public KindOnTinyModel {

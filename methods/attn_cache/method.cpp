@@ -340,8 +340,8 @@ class AttnCacheMethod final : public Method {
     Training training = {.folder = make_temporary_folder("projector"),
                          .facts = {{"samples", samples.entries.size()},
                                    {"first_loss", trained.losses.front()},
-                                   {"last_loss", trained.losses.back()},
-                                   {"loss_over_flat", trained.loss_over_flat()}}};
+                                   {"last_loss", trained.losses.back()}}};
+    if (const auto ratio = trained.loss_over_flat()) training.facts["loss_over_flat"] = *ratio;
     trained.projector.save(training.file());
     return training;
   }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,12 @@ struct TrainedProjector {
   Projector projector;
   std::vector<double> losses;       // [epochs]  mean loss
   std::vector<double> flat_losses;  // [epochs]  loss of predicting a batch's mean label
-  // Ratio of the two losses of the last epoch; below 1 if the projector distinguishes pairs.
-  [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
+  // Ratio of the two losses of the last epoch; below 1 if the projector distinguishes pairs. Empty
+  // if the flat loss is 0: if each batch has one pair, the mean label is that pair's label.
+  [[nodiscard]] std::optional<double> loss_over_flat() const {
+    if (flat_losses.back() == 0.0) return std::nullopt;
+    return losses.back() / flat_losses.back();
+  }
 };
 
 // Trains a projector on `samples`, whose maps are in `maps`. `seed` is the seed of the initial

@@ -260,12 +260,25 @@ TEST(Training, LowersItsLossOrNamesTheRemedy) {
   TrainedProjector trained = train_projector(samples, maps, options, 1, fixture.context);
   ASSERT_EQ(trained.losses.size(), 60u);
   EXPECT_LT(trained.losses.back(), 0.5 * trained.losses.front());
-  EXPECT_LT(trained.loss_over_flat(), 0.8);
+  EXPECT_LT(trained.loss_over_flat().value(), 0.8);
   EXPECT_LT(distance_error(trained.projector, samples, maps, options), 0.8)
       << "the weights that come out take states as they are";
   EXPECT_EQ(trained.projector.origin().how, "trained");
   EXPECT_NO_THROW(Database(fixture.folder.path(), fixture.facts, options, samples,
                            std::move(trained.projector)));
+  options.batch = 2;
+  options.epochs = 1;
+  EXPECT_FALSE(train_projector(samples, maps, options, 1, fixture.context).loss_over_flat())
+      << "a batch's mean label is the label of its one pair";
+}
+
+TEST(Training, ThereIsNoRatioToAFlatLossOfZero) {
+  const Context context{.threads = 1, .isa = best_isa()};
+  TrainedProjector trained{
+      Projector::random(mlp_shape(2, 2, 3, 3), 1, "tiny", context), {0.9, 0.5}, {1.0, 0.0}};
+  EXPECT_FALSE(trained.loss_over_flat());
+  trained.flat_losses.back() = 2.0;
+  EXPECT_EQ(trained.loss_over_flat(), 0.25);
 }
 
 // ---- calibrated thresholds ----

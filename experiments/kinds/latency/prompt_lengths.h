@@ -27,8 +27,9 @@ struct TtftAxes : RequestAxes {
 // Error if two axes set the same length, or an axis is set that has no effect.
 [[nodiscard]] TtftAxes with_lengths(TtftAxes axes);
 
-// Adds the lengths that a data set or fresh_tokens stands for to a point's resolved settings.
-// `axes` is the result of with_lengths().
+// Adds the lengths that a data set stands for to a point's resolved settings. Without a data set
+// adds nothing, not even the shared_tokens that fresh_tokens determines. `axes` is the result of
+// with_lengths().
 void add_lengths(const TtftAxes& axes, Fields& resolved);
 
 }  // namespace reprise::experiments

@@ -5,9 +5,9 @@
 // get these positions:
 //   an argument     the first positions of its parameter; the rest of the parameter stays a gap
 //   between imports text behind an import begins where the imported module ends; text before the
-//                   first import begins where the element before that module ends. It must fit
-//                   before the next taken position: an imported module, the schema's own text, or
-//                   the schema's end
+//                   first import begins where the nearest taken positions before that module end,
+//                   or at 0. It must fit before the next taken position or the schema's end.
+//                   Imported modules and the schema's own texts take positions
 //   other text      behind the last import, or in a prompt without imports: from the schema's end
 //
 // If several complete scaffolds share a module, the one with the most modules is used; among equals

@@ -106,6 +106,11 @@ ModelConfig parse_config(const Value& json, const std::string& source) {
   config.name = source;
   config.model_type = object.string("model_type");
   reader_of(object, config.model_type).read(object, config);
+  if (config.is_causal && !object.boolean("is_causal", true))
+    raise(
+        "{} is false, which is not supported: decoders are computed causally here, each token from "
+        "itself and earlier ones",
+        object.where("is_causal"));
   config.stored_dtype = read_stored_dtype(object);
   reject_unsupported_keys(object);
   return config;

@@ -334,6 +334,13 @@ TEST(Config, MetadataOfAnyKindPasses) {
         << type;
 }
 
+// An encoder is never computed causally.
+TEST(Config, IsCausalMaySayWhatTheModelIs) {
+  EXPECT_TRUE(parse_with("llama", {{"is_causal", true}}).is_causal);
+  EXPECT_TRUE(parse_with("llama", {{"is_causal", nullptr}}).is_causal);
+  EXPECT_FALSE(parse_with("bert", {{"is_causal", false}}).is_causal);
+}
+
 // cls_token_id and eod_token_id are nearly spelled as eos_token_id, which this file lacks.
 TEST(Config, TokensOfATokenizerAreNoMisspellings) {
   Json json = bare("llama");
@@ -397,6 +404,10 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"llama", {{"residual_multiplier", 0.22}}, "residual_multiplier"},
       {"llama", {{"sliding_window", 128}}, "sliding_window"},
       {"llama", {{"layer_types", {"linear_attention"}}}, "layer_types"},
+      {"llama", {{"is_causal", false}}, "\"is_causal\" is false"},
+      {"mistral", {{"is_causal", false}}, "computed causally"},
+      {"falcon", {{"is_causal", false}}, "is_causal"},
+      {"mpt", {{"is_causal", 0}}, "is_causal"},
       {"llama", {{"num_key_value_head", 2}}, "did you mean \"num_key_value_heads\""},
       {"llama", {{"rms_norm_epsilon", 1e-5}, {"rms_norm_ep", 1e-5}}, "rms_norm_ep"},
       {"llama", {{"hidden_size", 0}}, "hidden_size"},

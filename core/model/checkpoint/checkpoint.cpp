@@ -44,6 +44,22 @@ bool has_prefix(const CheckpointFiles& files, std::string_view prefix) {
   return first != files.tensors().end() && first->first.starts_with(prefix);
 }
 
+// Returns the likely reason why the files lack a tensor that the model needs.
+std::string why_missing(const CheckpointFiles& files, const std::string& name) {
+  const auto& tensors = files.tensors();
+  if (name.ends_with(".weight")) {
+    const std::string packed = name.substr(0, name.rfind('.')) + ".qweight";
+    if (tensors.contains(packed))
+      return fmt::format(
+          "\"{}\" in its place is quantized, which is not supported: export the model in F32, BF16 "
+          "or F16",
+          packed);
+  }
+  if (name == kHeadName && tensors.contains("score.weight"))
+    return "\"score.weight\" in its place is the head of a classifier, which is not supported";
+  return "is this the folder's own config.json?";
+}
+
 class Checkpoint final : public WeightSource {
  public:
   Checkpoint(const std::filesystem::path& dir, const ModelConfig& config);
@@ -90,8 +106,8 @@ FileTensor Checkpoint::find(const StoredTensor& wanted, bool may_be_head) {
   if (found == files_.tensors().end()) found = files_.tensors().find(older_name(name));
   if (found == files_.tensors().end() && may_be_head) found = files_.tensors().find(kHeadName);
   if (found == files_.tensors().end())
-    raise("{}: tensor \"{}\" of shape {} is missing; is this the folder's own config.json?",
-          files_.dir().string(), name, text_of(wanted.shape));
+    raise("{}: tensor \"{}\" of shape {} is missing; {}", files_.dir().string(), name,
+          text_of(wanted.shape), why_missing(files_, name));
   name = found->first;
   const FileTensor tensor = found->second;
   const std::string file = tensor.file->path().string();

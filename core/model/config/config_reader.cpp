@@ -52,6 +52,7 @@ constexpr std::array kMetadata = {"_name_or_path",
 
 // Features of other architectures, which must be off because this program does not implement them.
 constexpr std::array kSwitches = {"quantization_config",
+                                  "quantization",  // in files of MLX
                                   "compression_config",
                                   "num_experts",
                                   "num_local_experts",

@@ -64,6 +64,15 @@ TEST_F(Checkpoint, AMissingTensorIsNamedWithItsShape) {
   }
 }
 
+TEST_F(Checkpoint, AQuantizedTensorOrAClassifierInTheMissingTensorsPlaceIsNamed) {
+  find(tensors_, "model.layers.0.self_attn.q_proj.weight").name =
+      "model.layers.0.self_attn.q_proj.qweight";
+  expect_error([&] { open(); }, {"q_proj.weight", "missing", "q_proj.qweight", "export the model"});
+  tensors_ = tiny_llama_tensors();
+  tensors_.back() = {"score.weight", {2, 8}};
+  expect_error([&] { open(); }, {"lm_head.weight", "missing", "score.weight", "classifier"});
+}
+
 TEST_F(Checkpoint, AMisshapenTensorIsNamedWithBothShapes) {
   find(tensors_, "model.layers.0.self_attn.k_proj.weight").shape = {8, 4};
   expect_error([&] { open(); }, {"model.safetensors", "k_proj", "[8, 4]", "[4, 8]"});

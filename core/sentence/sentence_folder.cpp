@@ -99,12 +99,77 @@ void read_pooling(const fs::path& folder, SentenceFolder& out) {
   out.pools_prompt = object.boolean("include_prompt", true);
 }
 
+// Throws Error unless `key` is absent or has the value `accepted`.
+void require_value(JsonObject& json, const char* key, const char* accepted) {
+  if (json.has(key) && json.at(key) != Value(accepted))
+    raise("{} is {}, which is not supported: it must be \"{}\" or absent", json.where(key),
+          shown(json.at(key)), accepted);
+}
+
+// Arguments of transformers' classes that do not change a text's tokens and states, or that
+// sentence-transformers replaces when it loads a folder.
+constexpr std::array kHarmlessArguments = {"attn_implementation",
+                                           "cache_dir",
+                                           "device_map",
+                                           "dtype",
+                                           "local_files_only",
+                                           "low_cpu_mem_usage",
+                                           "padding",
+                                           "padding_side",
+                                           "revision",
+                                           "subfolder",
+                                           "token",
+                                           "trust_remote_code",
+                                           "torch_dtype",
+                                           "use_fast",
+                                           "use_safetensors"};
+
+// Throws Error if the object under `key` has an argument that may change a text's tokens or states.
+void refuse_arguments(JsonObject& json, const char* key) {
+  if (!json.has(key)) return;
+  const JsonObject arguments = json.object(key);
+  for (const auto& [name, value] : arguments.fields())
+    if (std::find(kHarmlessArguments.begin(), kHarmlessArguments.end(), name) ==
+        kHarmlessArguments.end())
+      raise(
+          "{} is {}, which is not supported: an argument that may change the vectors must be "
+          "absent",
+          arguments.where(name), shown(value));
+}
+
+// Throws Error if the settings ask for anything but the last layer's states of the text alone.
+// sentence-transformers writes the first four keys since version 5.4; without them, it reads texts
+// as earlier versions do. It does not write the last six keys, but passes them to transformers.
+void require_plain_text(JsonObject& json) {
+  require_value(json, "transformer_task", "feature-extraction");
+  require_value(json, "module_output_name", "token_embeddings");
+  if (json.has("modality_config")) {
+    JsonObject modalities = json.object("modality_config");
+    if (modalities.has("message"))
+      raise(
+          "{} is not supported: with it, sentence-transformers puts each text into the tokenizer's "
+          "chat template",
+          modalities.where("message"));
+    JsonObject text = modalities.object("text");
+    require_value(text, "method", "forward");
+    require_value(text, "method_output_name", "last_hidden_state");
+  }
+  if (json.has("processing_kwargs")) {
+    JsonObject processing = json.object("processing_kwargs");
+    for (const char* key : {"text", "common"}) refuse_arguments(processing, key);
+  }
+  for (const char* key : {"config_args", "config_kwargs", "model_args", "model_kwargs",
+                          "tokenizer_args", "processor_kwargs"})
+    refuse_arguments(json, key);
+}
+
 void read_transformer(const fs::path& folder, SentenceFolder& out) {
   for (const char* name : kTransformerFiles) {
     const fs::path path = folder / name;
     if (!is_there(path)) continue;
     const Value json = read_json(path);
     JsonObject object(json, path.string());
+    require_plain_text(object);
     if (object.has("max_seq_length"))
       out.most_tokens = object.integer_in("max_seq_length", 1, int64_t{1} << 31);
     out.lowers_case = object.boolean("do_lower_case", false);

@@ -32,8 +32,9 @@ struct SentenceFolder {
 
 // Reads modules.json and the files that it names. Returns nullopt if there is no modules.json.
 // Throws Error naming file and key unless the modules are a Transformer, a Pooling and perhaps a
-// Normalize in this order. Also throws Error for a path that leaves the folder, and if no pooling
-// mode is set.
+// Normalize in this order. Also throws Error for a path that leaves the folder, if no pooling mode
+// is set, and if the transformer's settings ask for anything but the last layer's states of the
+// text alone, such as a chat template.
 std::optional<SentenceFolder> read_sentence_folder(const std::filesystem::path& folder);
 
 }  // namespace reprise::sentence

@@ -81,6 +81,29 @@ TEST(SentenceFolder, TheMeanIsOnUnlessItsFlagIsOffAndNamesMayBeInAnyCase) {
   EXPECT_EQ(modes(R"({"pooling_mode": "Mean"})"), Modes{PoolingMode::kMean});
 }
 
+// Settings as versions from 5.4 on save them for a plain model, and as people write them by hand.
+TEST(SentenceFolder, TheTransformersSettingsMaySayThatTextsAreReadPlainly) {
+  const TempDir dir;
+  for (const char* settings :
+       {R"({"transformer_task": "feature-extraction",
+            "modality_config": {"text": {"method": "forward",
+                                         "method_output_name": "last_hidden_state"}},
+            "module_output_name": "token_embeddings"})",
+        R"({"modality_config": {"text": {"method": "forward"}, "image+text": {}},
+            "processing_kwargs": {"chat_template": {"add_generation_prompt": true},
+                                  "text": {"padding": true}},
+            "unpad_inputs": false, "query_length": 32})",
+        R"({"max_seq_length": 9, "tokenizer_args": {"padding_side": "left"}, "config_args": {},
+            "model_args": {"torch_dtype": "bfloat16", "trust_remote_code": true}})",
+        R"({"model_kwargs": {"dtype": "auto", "attn_implementation": "sdpa"},
+            "processor_kwargs": null})",
+        "{}"}) {
+    write_sentence_files(dir);
+    dir.write("sentence_bert_config.json", settings);
+    EXPECT_NO_THROW((void)read_sentence_folder(dir.path())) << settings;
+  }
+}
+
 TEST(SentenceFolder, WhatIsNotSupportedIsNamed) {
   const TempDir dir;
   write_sentence_files(dir);
@@ -101,7 +124,28 @@ TEST(SentenceFolder, WhatIsNotSupportedIsNamed) {
   refused("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})",
           {"1_Pooling", "all off"});
   refused("1_Pooling/config.json", R"({"pooling_mode": "meen"})", {"did you mean \"mean\""});
-  refused("sentence_bert_config.json", R"({"max_seq_length": 0})", {"max_seq_length"});
+  const auto refused_settings = [&](const char* text, std::initializer_list<std::string> parts) {
+    refused("sentence_bert_config.json", text, parts);
+  };
+  refused_settings(R"({"max_seq_length": 0})", {"sentence_bert_config.json", "max_seq_length"});
+  refused_settings(R"({"modality_config": {
+                         "text": {"method": "forward", "method_output_name": "last_hidden_state"},
+                         "message": {"method": "forward", "format": "flat"}}})",
+                   {"sentence_bert_config.json", "modality_config.message", "chat template"});
+  refused_settings(R"({"modality_config": {"image": {}}})", {"modality_config.text"});
+  refused_settings(R"({"modality_config": {"text": {"method": "get_text_features"}}})",
+                   {"modality_config.text.method", "forward"});
+  refused_settings(
+      R"({"modality_config": {"text": {"method_output_name": ["hidden_states", -2]}}})",
+      {"method_output_name", "hidden_states", "last_hidden_state"});
+  refused_settings(R"({"transformer_task": "fill-mask"})", {"transformer_task", "fill-mask"});
+  refused_settings(R"({"module_output_name": "sentence_embedding"})", {"module_output_name"});
+  refused_settings(R"({"processing_kwargs": {"text": {"add_special_tokens": false}}})",
+                   {"processing_kwargs.text.add_special_tokens", "false"});
+  refused_settings(R"({"processing_kwargs": {"common": {"max_length": 4}}})", {"max_length"});
+  refused_settings(R"({"config_args": {"is_causal": false}})", {"config_args.is_causal"});
+  refused_settings(R"({"tokenizer_args": {"add_eos_token": true}})", {"add_eos_token"});
+  refused_settings(R"({"model_kwargs": {"quantization_config": {}}})", {"quantization_config"});
   refused("config_sentence_transformers.json", R"({"prompts": {}, "default_prompt_name": "q"})",
           {"prompts.q"});
 }

@@ -1,5 +1,6 @@
 #include "core/model/network/task_head.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -40,16 +41,34 @@ std::vector<float> read(const CheckpointFiles& files, const std::string& name,
   return values;
 }
 
-bool reads_gelu(const std::filesystem::path& folder, const ModelConfig& config) {
+bool reads_gelu(JsonObject& json, const ModelConfig& config) {
   if (config.family != Family::kDeberta) return false;
-  const std::string path = (folder / "config.json").string();
-  const Value json = read_json(path);
-  JsonObject object(json, path);
-  const std::string name = object.string("pooler_hidden_act", "gelu");
+  const std::string name = json.string("pooler_hidden_act", "gelu");
   if (name != "gelu" && name != "tanh")
-    raise("{} is \"{}\", which is not supported: use gelu or tanh",
-          object.where("pooler_hidden_act"), name.substr(0, 100));
+    raise("{} is \"{}\", which is not supported: use gelu or tanh", json.where("pooler_hidden_act"),
+          name.substr(0, 100));
   return name == "gelu";
+}
+
+// Returns false if `architectures` names only other classes, such as a token classifier, whose
+// tensors may have the same names.
+bool is_sequence_classifier(JsonObject& json) {
+  if (!json.has("architectures")) return true;
+  const Values& classes = json.list("architectures");
+  return classes.empty() || std::any_of(classes.begin(), classes.end(), [](const Value& name) {
+           return name.is_text() && name.text().ends_with("ForSequenceClassification");
+         });
+}
+
+std::vector<std::string> read_label_names(JsonObject& json, int64_t labels) {
+  std::vector<std::string> names;
+  if (!json.has("id2label")) return names;
+  JsonObject by_id = json.object("id2label");
+  for (int64_t label = 0; label < labels; ++label) {
+    const Value& name = by_id.at(std::to_string(label));
+    names.push_back(name.is_text() ? name.text() : json_text(name));
+  }
+  return names;
 }
 
 }  // namespace
@@ -61,14 +80,19 @@ std::optional<TaskHead> read_task_head(const std::filesystem::path& folder,
   const Names names = names_of(files.tensors());
   const auto classifier = files.tensors().find(names.out + ".weight");
   if (classifier == files.tensors().end()) return std::nullopt;
+  const std::string path = (folder / "config.json").string();
+  const Value json = read_json(path);
+  JsonObject object(json, path);
+  if (!is_sequence_classifier(object)) return std::nullopt;
   const std::vector<int64_t>& shape = classifier->second.entry->shape;
   TaskHead head{.hidden = config.hidden,
                 .labels = shape.empty() ? 0 : shape.front(),
-                .is_gelu = reads_gelu(folder, config)};
+                .is_gelu = reads_gelu(object, config)};
   head.dense = read(files, names.dense + ".weight", {head.hidden, head.hidden});
   head.bias = read(files, names.dense + ".bias", {head.hidden});
   head.out = read(files, names.out + ".weight", {head.labels, head.hidden});
   head.out_bias = read(files, names.out + ".bias", {head.labels});
+  head.label_names = read_label_names(object, head.labels);
   return head;
 }
 

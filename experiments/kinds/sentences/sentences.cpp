@@ -1,6 +1,7 @@
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -145,14 +146,38 @@ sentence::EmbedSettings settings_of(const Group& group, const SentencesAxes& axe
   return settings;
 }
 
-// The checkpoint's own classifier, for labelled texts.
+// Returns whether label 0 of two is the positive one, by the labels' names. Names that say nothing
+// are in the order of SST-2, whose label 1 is positive.
+bool is_first_positive(const std::vector<std::string>& names, const std::string& folder) {
+  using Names = std::vector<std::string>;
+  if (names.empty() || names == Names{"LABEL_0", "LABEL_1"} || names == Names{"0", "1"})
+    return false;
+  Names starts;
+  for (const std::string& name : names) {
+    std::string& start = starts.emplace_back(name.substr(0, 3));
+    for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (starts != Names{"neg", "pos"} && starts != Names{"pos", "neg"})
+    raise(
+        "{}/config.json: key \"id2label\" names the labels \"{}\" and \"{}\": sentiment takes "
+        "one that begins with neg and one that begins with pos, or LABEL_0 and LABEL_1",
+        folder, names[0].substr(0, 100), names[1].substr(0, 100));
+  return starts.front() == "pos";
+}
+
+// The checkpoint's own classifier, for labelled texts. Its second output is the positive label's.
 std::optional<model::TaskHead> head_of(const Group& group) {
   if (group.workload.name != "sentiment" || group.model.random_weights) return std::nullopt;
   const Group with_folder = with_model_folder(group);
   auto head = model::read_task_head(with_folder.model.model, Bench::config(with_folder));
-  if (head && head->labels != 2)
+  if (!head) return head;
+  if (head->labels != 2)
     raise("{} has a classifier of {} labels: sentiment takes one of two", group.model.model,
           head->labels);
+  if (is_first_positive(head->label_names, with_folder.model.model)) {
+    std::rotate(head->out.begin(), head->out.begin() + head->hidden, head->out.end());
+    std::swap(head->out_bias[0], head->out_bias[1]);
+  }
   return head;
 }
 

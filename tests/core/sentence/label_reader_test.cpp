@@ -28,6 +28,12 @@ class TaskHeads : public ::testing::TestWithParam<std::string> {
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     dir_.write("tokenizer.json", bert_tokenizer_json());
   }
+  // Sets keys of the copy's config.json.
+  void configure(const Json& keys) {
+    Json config = json_of(read_json(dir_.path() / "config.json"));
+    config.update(keys);
+    dir_.write("config.json", config.dump());
+  }
   [[nodiscard]] std::optional<model::TaskHead> head() const {
     return model::read_task_head(dir_.path(), model::load_config(dir_.path()));
   }
@@ -85,6 +91,29 @@ TEST_F(OneTaskHead, IsAbsentWithoutAClassifier) {
   copy("bert");
   write_changed(dir_.path() / "model.safetensors", "classifier.weight", /*is_missing=*/true);
   EXPECT_FALSE(head().has_value());
+}
+
+// Files of token classifiers may have the same tensors.
+TEST_F(OneTaskHead, IsAbsentWhereTheModelIsOfAnotherClass) {
+  copy("bert");
+  configure({{"architectures", {"BertForTokenClassification"}}});
+  EXPECT_FALSE(head().has_value());
+  for (const Json& classes :
+       {Json{"BertModel", "BertForSequenceClassification"}, Json::array(), Json()}) {
+    configure({{"architectures", classes}});
+    EXPECT_TRUE(head().has_value()) << classes;
+  }
+}
+
+TEST_F(OneTaskHead, HasTheLabelsNames) {
+  copy("bert");
+  EXPECT_EQ(head()->label_names, std::vector<std::string>{});
+  configure({{"id2label", {{"1", "bad"}, {"0", "good"}}}});
+  EXPECT_EQ(head()->label_names, (std::vector<std::string>{"good", "bad"}));
+  configure({{"id2label", {{"0", 0}, {"1", 1}}}});
+  EXPECT_EQ(head()->label_names, (std::vector<std::string>{"0", "1"}));
+  configure({{"id2label", {{"0", "good"}}}});
+  expect_error([&] { (void)head(); }, {"config.json", "id2label.1"});
 }
 
 TEST_F(OneTaskHead, IsRefusedWhereItIsIncompleteOrOfAnotherSize) {

@@ -35,6 +35,18 @@ class Sentences : public KindOnTinyModel {
     file.merge_patch(changes);
     return group_of(file);
   }
+  // Writes the folder "classifier": a BERT with a head of two labels. Sets keys of its config.json.
+  void write_classifier(const Json& keys = Json::object()) {
+    const std::filesystem::path from =
+        std::filesystem::path(REPRISE_SOURCE_DIR) / "tests/core/sentence/task_heads/bert";
+    std::filesystem::copy(from, bert_.path() / "classifier",
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::overwrite_existing);
+    bert_.write("classifier/tokenizer.json", sentence::bert_tokenizer_json());
+    Json config = json_of(read_json(from / "config.json"));
+    config.update(keys);
+    bert_.write("classifier/config.json", config.dump());
+  }
   [[nodiscard]] std::string file_of(const char* name) const {
     return (bert_.path() / name).string();
   }
@@ -108,10 +120,7 @@ TEST_F(Sentences, SentimentIsALinearProbe) {
 
 // A checkpoint with a classifier uses it for all texts; a model with random weights has none.
 TEST_F(Sentences, SentimentIsTheModelsOwnHeadWhereItHasOne) {
-  std::filesystem::copy(
-      std::filesystem::path(REPRISE_SOURCE_DIR) / "tests/core/sentence/task_heads/bert",
-      bert_.path() / "classifier", std::filesystem::copy_options::recursive);
-  bert_.write("classifier/tokenizer.json", sentence::bert_tokenizer_json());
+  write_classifier();
   Json model = {{"model", file_of("classifier")}};
   const Json sentiment = {{"name", "sentiment"}, {"file", file_of("labels.txt")}};
   const auto measured = measure(group({{"models", {model}}, {"workload", sentiment}}));
@@ -123,6 +132,33 @@ TEST_F(Sentences, SentimentIsTheModelsOwnHeadWhereItHasOne) {
   model["weights"] = "random";
   EXPECT_EQ(measure(group({{"models", {model}}, {"workload", sentiment}}))[0].resolved["scored_by"],
             "linear probe");
+}
+
+// Of an odd number of texts, a classifier and its opposite cannot be right about equally many.
+TEST_F(Sentences, TheHeadsLabelsAreToldApartByTheirNames) {
+  const Json model = {{"model", file_of("classifier")}};
+  const Json sentiment = {{"name", "sentiment"}, {"file", file_of("labels.txt")}};
+  const auto classifier_with = [&](const Json& labels) {
+    write_classifier({{"id2label", labels}});
+    return group({{"models", {model}},
+                  {"workload", sentiment},
+                  {"methods", {"compute"}},
+                  {"settings", {{"items", 9}}}});
+  };
+  const auto score_with = [&](const Json& labels) {
+    return value_of(measure(classifier_with(labels))[0], "score");
+  };
+  const double score = score_with({{"0", "LABEL_0"}, {"1", "LABEL_1"}});
+  EXPECT_EQ(score_with({{"0", "NEGATIVE"}, {"1", "POSITIVE"}}), score);
+  EXPECT_EQ(score_with({{"0", 0}, {"1", 1}}), score);
+  EXPECT_NEAR(score_with({{"0", "Positive"}, {"1", "neg"}}), 1 - score, 1e-9);
+  for (const char* other : {"entailment", "LABEL_1"})
+    expect_error(
+        [&] {
+          SentencesKind kind(context_);
+          kind.check(classifier_with({{"0", other}, {"1", "negative"}}));
+        },
+        {"config.json", "id2label", other, "negative"});
 }
 
 // Uses the shipped decoder, which knows no answers. All questions must be asked, and the two ways

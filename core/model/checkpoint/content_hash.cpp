@@ -108,6 +108,8 @@ void KeptHashes::add(const FileStamp& file, uint64_t hash) {
                           {"bytes", entry.file.bytes},
                           {"change_ns", entry.file.change_ns},
                           {"hash", entry.hash}});
+  std::error_code ignored;
+  std::filesystem::create_directories(path_.parent_path(), ignored);
   try {
     AtomicFile written(path_);
     written.write(json_text(Fields{{"whole_files", list}}, 1));

@@ -32,8 +32,9 @@ class KeptHashes {
  public:
   explicit KeptHashes(std::filesystem::path path);
   [[nodiscard]] std::optional<uint64_t> find(const FileStamp& file) const;
-  // Adds the hash and writes the JSON file. Does nothing if the file changed within the last
-  // second, since a further change might then get the same time.
+  // Adds the hash and writes the JSON file, whose folder is created if there is none. Does nothing
+  // if the file changed within the last second, since a further change might then get the same
+  // time.
   void add(const FileStamp& file, uint64_t hash);
 
  private:

@@ -109,16 +109,26 @@ TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
   EXPECT_EQ(KeptHashes(list).find(*stamp_of(path_)), std::nullopt);
 }
 
-TEST_F(LargeFile, ADamagedListOrAFolderThatIsOnlyReadKeepsNothing) {
+// A store's first run hashes the weights before it creates the store.
+TEST_F(LargeFile, AHashIsKeptInAFolderThatDoesNotExistYet) {
+  const fs::path list = folder_.path() / "new" / "store" / "weights.json";
+  FileStamp file = *stamp_of(path_);
+  file.change_ns -= 3'600'000'000'000;
+  KeptHashes(list).add(file, 43);
+  EXPECT_EQ(KeptHashes(list).find(file), 43u);
+}
+
+TEST_F(LargeFile, ADamagedListOrAFolderThatCannotBeMadeKeepsNothing) {
   for (const char* text : {"", "{", "[]", "{\"whole_files\":3}", "{\"whole_files\":[{}]}"}) {
     const fs::path list = folder_.write("weights.json", text);
     EXPECT_EQ(KeptHashes(list).find(*stamp_of(path_)), std::nullopt) << text;
   }
-  KeptHashes nowhere(folder_.path() / "none" / "weights.json");
+  KeptHashes nowhere(path_ / "weights.json");  // below a file
   FileStamp file = *stamp_of(path_);
   file.change_ns -= 3'600'000'000'000;
   EXPECT_NO_THROW(nowhere.add(file, 1));
   EXPECT_EQ(nowhere.find(file), 1u);
+  EXPECT_EQ(KeptHashes(path_ / "weights.json").find(file), std::nullopt);
 }
 
 TEST_F(LargeFile, AFileThatIsNoCheckpointOrIsNotThereIsNamed) {

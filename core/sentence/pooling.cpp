@@ -26,10 +26,15 @@ struct States {
   [[nodiscard]] const float* row(int64_t token) const { return data + token * hidden; }
 };
 
+// Sets out to the maximum over t of state_t. As in torch.max, the maximum of a NaN and a number is
+// NaN, so that corrupt states give no finite vector.
 void largest(const States& states, float* out) {
   std::copy_n(states.row(0), states.hidden, out);
-  for (int64_t t = 1; t < states.tokens; ++t)
-    for (int64_t c = 0; c < states.hidden; ++c) out[c] = std::max(out[c], states.row(t)[c]);
+  for (int64_t t = 1; t < states.tokens; ++t) {
+    const float* row = states.row(t);
+    for (int64_t c = 0; c < states.hidden; ++c)
+      if (row[c] > out[c] || std::isnan(row[c])) out[c] = row[c];
+  }
 }
 
 // Sets out to the sum over t of weight(t) * state_t / divisor.

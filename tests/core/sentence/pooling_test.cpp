@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/core/model/checkpoint/model_files.h"
 
@@ -35,6 +36,18 @@ TEST(Pooling, EachModeIsItsDefinition) {
   const Floats weighted = pooled({PoolingMode::kWeightedMean});
   EXPECT_FLOAT_EQ(weighted[0], (1 + 2 * 3 - 3) / 6.0f);
   EXPECT_FLOAT_EQ(weighted[1], (-2 + 2 * 4 + 3) / 6.0f);
+}
+
+TEST(Pooling, EachModeKeepsANaNWhereverItStands) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const PoolingMode mode : {PoolingMode::kMax, PoolingMode::kMean,
+                                 PoolingMode::kMeanSqrtLength, PoolingMode::kWeightedMean})
+    for (size_t token = 0; token < 3; ++token) {
+      Floats states = kStates;
+      states[2 * token] = nan;
+      EXPECT_TRUE(std::isnan(pooled({mode}, false, states)[0])) << name_of(mode) << token;
+      EXPECT_FALSE(std::isnan(pooled({mode}, false, states)[1])) << name_of(mode) << token;
+    }
 }
 
 TEST(Pooling, OneTokenIsItselfInEveryMode) {

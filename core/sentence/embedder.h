@@ -20,10 +20,10 @@ struct EmbedSettings {
 };
 
 // Returns the settings for a model's folder. A sentence-transformers folder states its settings;
-// white space around texts is removed. For other folders, the vector is the mean of an encoder's
-// states or the last state of a decoder, not normalized. A text has at most as many tokens as the
-// model has positions. `config` is that of the folder's model. Throws Error as
-// read_sentence_folder() does.
+// white space around texts is removed, as in sentence-transformers up to 5.3 (5.4 keeps it). For
+// other folders, the vector is the mean of an encoder's states or the last state of a decoder, not
+// normalized. A text has at most as many tokens as the model has positions. `config` is that of the
+// folder's model. Throws Error as read_sentence_folder() does.
 EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& config);
 
 // Returns the folder of the model itself: `folder`, or the subfolder that its modules.json names.

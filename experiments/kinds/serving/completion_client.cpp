@@ -85,6 +85,9 @@ struct CompletionClient::State {
     client.set_keep_alive(true);
     client.set_tcp_nodelay(true);
     client.set_decompress(false);
+    // From version 0.18.2 on, httplib asks for compressed answers by itself. A server may also
+    // compress an answer if the request does not name an encoding.
+    client.set_default_headers({{"Accept-Encoding", "identity"}});
     if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
   }
 

@@ -52,6 +52,7 @@ bool read_request(int socket, std::string& buffer, EchoRequest& request) {
   request.path = head.substr(request.method.size() + 1);
   request.path.resize(request.path.find(' '));
   request.authorization = header_of(head, "Authorization");
+  request.accept_encoding = header_of(head, "Accept-Encoding");
   request.body = buffer.substr(end + 4, body);
   buffer.erase(0, end + 4 + body);
   return true;

@@ -13,7 +13,7 @@
 namespace reprise::server {
 
 struct EchoRequest {
-  std::string method, path, authorization, body;
+  std::string method, path, authorization, accept_encoding, body;
   int64_t number = 0;  // number of the request, from 0
 };
 

@@ -248,6 +248,16 @@ TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {
   EXPECT_FALSE(plain.tells_cached_tokens);
 }
 
+// The client cannot read a compressed answer.
+TEST(LoadClient, AsksForAnswersThatAreNotCompressed) {
+  const serving::SteadyClock clock;
+  EchoServer server([](const EchoRequest& request) {
+    EXPECT_EQ(request.accept_encoding, "identity") << request.method << " " << request.path;
+    return request.method == "GET" ? model_list() : completion(max_tokens_of(request), 0, 0);
+  });
+  (void)ask_server(options_for(server), {1}, clock, /*stop=*/false);
+}
+
 // A gateway that passes on completions alone answers the question for its models in many ways.
 TEST(LoadClient, ANamedModelNeedsNoListOfModels) {
   const serving::SteadyClock clock;

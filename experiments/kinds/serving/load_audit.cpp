@@ -124,13 +124,15 @@ Audit audit(serving::Target& target, const workloads::RequestSource& prompts,
                     .stop = &stop},
                    clock);
   Audit audit;
+  for (const serving::RequestEntry& entry : result.log.requests)
+    if (entry.outcome != serving::Outcome::kServed) {
+      audit.failure = entry.reason;
+      return audit;
+    }
   std::vector<double> first, further;
   for (size_t i = 1; i + 1 < result.log.requests.size(); i += 2) {
     const serving::RequestEntry &fresh = result.log.requests[i],
                                 &repeated = result.log.requests[i + 1];
-    for (const serving::RequestEntry* entry : {&fresh, &repeated})
-      if (entry->outcome != serving::Outcome::kServed) audit.failure = entry->reason;
-    if (!audit.failure.empty()) return audit;
     first.push_back(log_ratio(fresh.token_s.front() - fresh.sent_s,
                               repeated.token_s.front() - repeated.sent_s));
     if (std::max(further_s(fresh), further_s(repeated)) > kLeastTime_s)

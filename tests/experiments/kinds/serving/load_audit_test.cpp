@@ -138,5 +138,14 @@ TEST(LoadAudit, FailedRequestsAreItsFailure) {
   EXPECT_NE(verdict.reasons.at(0).find("status 500"), std::string::npos);
 }
 
+// The first request belongs to no pair. It is the one that the second audit loses here.
+TEST(LoadAudit, AFailedFirstRequestIsItsFailure) {
+  serving::FakeClock clock;
+  serving::SimulatedServer server(clock, {.fail_every = 2 * kAuditPairs + 2});
+  const auto prompts = audit_prompts(BaseSource(), SaltScope::kRun, /*seed=*/3);
+  EXPECT_EQ(audit(server, *prompts, clock, /*stop=*/false).failure, "");
+  EXPECT_EQ(audit(server, *prompts, clock, /*stop=*/false).failure, "status 500");
+}
+
 }  // namespace
 }  // namespace reprise::server

@@ -58,7 +58,7 @@ LengthRange length_range(const char* source, const char* name, int64_t low, int6
 // Throws Error if a field is not given.
 void require_given(const char* source, const char* name, int64_t value);
 
-// True if the prompt or the output exceeds the options' caps.
+// True if the prompt or the output exceeds the options' caps. `prompt_tokens` includes the salt.
 bool is_too_long(const SourceOptions& options, int64_t prompt_tokens, int64_t output_tokens);
 // Returns a recorded length divided by `divisor`, rounded, and at least 1.
 int64_t divided(int64_t tokens, double divisor);

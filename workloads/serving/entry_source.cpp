@@ -39,7 +39,7 @@ EntrySource::EntrySource(std::string name, std::unique_ptr<Entries> entries,
       entries_(std::move(entries)),
       options_(options),
       stream_{.seed = stream_seed(options), .vocab = options.vocab},
-      salt_tokens_(needs_salts() ? kSaltTokens : 0),
+      salt_tokens_(count_salt_tokens()),
       dropped_(entries_->left_out()) {
   REPRISE_CHECK(entries_->size() <= kMostRequests, "{} entries", entries_->size());
   chosen_.resize(static_cast<size_t>(entries_->size()));
@@ -53,16 +53,17 @@ EntrySource::EntrySource(std::string name, std::unique_ptr<Entries> entries,
   find_shared();
 }
 
-bool EntrySource::needs_salts() const {
-  if (!options_.salt.changes_prompts()) return false;
-  if (!shares_prefixes()) return true;
+int64_t EntrySource::count_salt_tokens() const {
+  const int64_t with_text = options_.salt.tokens(/*has_text=*/true);
+  const int64_t without_text = options_.salt.tokens(/*has_text=*/false);
+  if (with_text == without_text) return with_text;
   std::vector<PromptPart> parts;
   for (int64_t entry = 0; entry < entries_->size(); ++entry) {
     parts.clear();
     entries_->add_parts(entry, parts);
-    if (begins_with_text(parts)) return true;
+    if (begins_with_text(parts)) return with_text;
   }
-  return false;
+  return without_text;
 }
 
 PromptPart EntrySource::salt(int64_t entry) const {

@@ -36,7 +36,7 @@ class EntrySource final : public RequestSource {
   [[nodiscard]] Dropped dropped() const override { return dropped_; }
 
  private:
-  [[nodiscard]] bool needs_salts() const;
+  [[nodiscard]] int64_t count_salt_tokens() const;
   void keep_window();
   void keep_fitting();
   void choose();

@@ -113,7 +113,8 @@ class Asker {
   bool take(int64_t place) {
     const auto [s, q] = places_[static_cast<size_t>(place)];
     std::vector<int32_t> tokens = prefix_of(s).encode(subjects_[s].questions[q]);
-    if (options_.too_long == "drop" && is_too_long(options_, std::ssize(tokens), output_tokens_)) {
+    const int64_t salted = options_.salt.tokens(/*has_text=*/true) + std::ssize(tokens);
+    if (options_.too_long == "drop" && is_too_long(options_, salted, output_tokens_)) {
       entries_->leave_out_too_long();
       return false;
     }

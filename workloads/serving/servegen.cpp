@@ -60,7 +60,8 @@ std::unique_ptr<Entries> make_servegen(const SourceOptions& options) {
     const int64_t output =
         lengths.output.draw(draw_unit(options.prompts_seed, Draw::kOutputTokens, item));
     const RequestSource::Lengths asked = entries->asked(prompt, output);
-    if (options.too_long == "drop" && is_too_long(options, asked.prompt, asked.output))
+    const int64_t salted = options.salt.tokens(/*has_text=*/false) + asked.prompt;
+    if (options.too_long == "drop" && is_too_long(options, salted, asked.output))
       entries->leave_out_too_long();
     else
       entries->add(prompt, output, time_s);

@@ -63,8 +63,9 @@ class Sampler {
     if (!is_kept(std::ssize(prompt), output)) return leave_out();
     if (options_.shared_tokens > 0)
       prompt = tokenizer_->encode(messages[0].text, {.add_special = false});
-    if (options_.too_long == "drop" &&
-        is_too_long(options_, options_.shared_tokens + std::ssize(prompt), output)) {
+    const int64_t before =
+        options_.salt.tokens(/*has_text=*/options_.shared_tokens == 0) + options_.shared_tokens;
+    if (options_.too_long == "drop" && is_too_long(options_, before + std::ssize(prompt), output)) {
       entries_->leave_out_too_long();
       return false;
     }

@@ -1,5 +1,6 @@
 // Tests salts in the prompts of every source: what may be shared is still shared, and nothing else
 // is.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,6 +99,43 @@ TEST(Salts, CountAmongTheTokensThatACapAllows) {
     const auto source = salted(sample, SaltScope::kRequest);
     for (int64_t i = 0; i < source->size(); ++i)
       EXPECT_LE(std::ssize(source->request(i).prompt), 20) << sample.name;
+  }
+}
+
+// Some sources draw requests until they have as many as are asked for. Requests that are too long
+// only because of their salt must not count among these.
+TEST(Salts, ACapLeavesAsManyRequestsAsAreAskedFor) {
+  const TempDir dir;
+  dir.write("letters_test.csv", "B?,a,b,c,d,A\nB C?,a,b,c,d,A\nB C D?,a,b,c,d,A\n");
+  dir.write("a-dataset.json", kServeGenLengths);
+  const auto chat = [](const char* prompt) {
+    return fmt::format(R"({{"conversations": [{{"from": "human", "value": "{}"}},
+                           {{"from": "gpt", "value": "A B C D"}}]}})",
+                       prompt);
+  };
+  const auto chats = dir.write("chats.json", fmt::format("[{}, {}, {}]", chat("A B C D"),
+                                                         chat("A B C D E"), chat("A B C D E F")));
+  SampleSource samples[] = {
+      {"sharegpt", {.file = chats}},
+      {"sharegpt", {.file = chats, .shared_tokens = 7}},
+      {"mmlu", {.file = dir.path(), .shots = 0}},
+      {"servegen", {.file = dir.write("a-trace.csv", kServeGenTrace), .requests = 80}}};
+  for (SampleSource& sample : samples) {
+    sample.options.vocab = 1000;
+    sample.options.tokenizer = sample_tokenizer;
+    for (const SaltScope scope : {SaltScope::kRun, SaltScope::kRequest}) {
+      const auto all = salted(sample, scope);
+      int64_t shortest = all->lengths(0).prompt;
+      for (int64_t i = 1; i < all->size(); ++i)
+        shortest = std::min(shortest, all->lengths(i).prompt);
+      SampleSource capped = sample;
+      capped.options.requests = 1;
+      capped.options.most_prompt_tokens = shortest;
+      for (uint64_t seed = 1; seed <= 16; ++seed) {
+        capped.options.prompts_seed = seed;
+        EXPECT_NO_THROW((void)salted(capped, scope)) << sample.name << ", seed " << seed;
+      }
+    }
   }
 }
 

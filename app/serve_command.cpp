@@ -98,7 +98,9 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options, const server::
   }
   if (!options.system_file.empty()) {
     std::string system = read_prompt_text(options.system_file, config);
-    if (system.ends_with('\n')) system.pop_back();  // ends the file, not the message
+    // A line break at the end of the file is no part of the message.
+    if (system.ends_with('\n')) system.pop_back();
+    if (system.ends_with('\r')) system.pop_back();
     prefixes.push_back({"--system-prompt-file", server::chat_prefix(model, system)});
   }
   for (const NamedPrefix& prefix : prefixes)

@@ -191,10 +191,11 @@ TEST_F(ServeCommand, MoreChoicesThanRequestsAreRefusedForGood) {
 TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   const std::string prefix(300, 'a');
   std::ofstream(dir_ / "prefix") << prefix;
+  std::ofstream(dir_ / "system") << prefix << "\r\n";  // the line break is not in the message
   std::filesystem::create_directories(dir_ / "server");
   Running running(dir_ / "server", {"--method", "relay_attention", "--prefix-file",
                                     (dir_ / "prefix").string(), "--system-prompt-file",
-                                    (dir_ / "prefix").string(), "--chat-template", "zephyr"});
+                                    (dir_ / "system").string(), "--chat-template", "zephyr"});
   const auto cached = [&](const std::string& path, const Json& body) {
     return server::post(running.port(), path, body)
         .json()["usage"]["prompt_tokens_details"]["cached_tokens"]

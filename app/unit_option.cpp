@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <span>
 
 #include "core/base/error.h"
+#include "core/base/lower_case.h"
 
 namespace reprise::app {
 namespace {
@@ -38,8 +38,7 @@ int64_t parse(std::string_view text, std::span<const Unit> units) {
   if (error != std::errc()) return -1;
   std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   while (rest.starts_with(' ')) rest.remove_prefix(1);
-  std::string name;
-  for (const char c : rest) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = lower_case(std::string(rest));
   for (const Unit& unit : units) {
     const double value = number * unit.factor;
     if (unit.name == name && value >= 0 && value < 0x1p62)

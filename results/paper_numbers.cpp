@@ -1,7 +1,6 @@
 #include "results/paper_numbers.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <map>
 #include <set>
@@ -11,6 +10,7 @@
 #include "core/base/data_folders.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/lower_case.h"
 #include "results/data_dir.h"
 #include "results/placeholders.h"
 #include "results/statistics.h"
@@ -65,9 +65,7 @@ Value file_in(const Fields& settings) {
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::path(path)) {
-    std::string name = part.string();
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    std::string name = lower_case(part.string());
     if (const std::string_view end = "-en-test"; name.ends_with(end))
       name.resize(name.size() - end.size());
     if (name == "stsbenchmark" || name == "sts-b") name = "stsb";

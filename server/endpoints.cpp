@@ -1,12 +1,11 @@
 #include "server/endpoints.h"
 
-#include <algorithm>
-#include <cctype>
 #include <ctime>
 #include <semaphore>
 #include <string_view>
 #include <utility>
 
+#include "core/base/lower_case.h"
 #include "core/base/visible.h"
 #include "server/api_error.h"
 #include "server/embedding_answer.h"
@@ -83,12 +82,7 @@ void check_kind(const std::string& path, const Services& services, const std::st
 // True if the header is "Bearer KEY" with this key. The scheme's name may be in any case.
 bool has_key(const std::string& authorization, const std::string& key) {
   constexpr std::string_view kScheme = "bearer ";
-  const auto is_same = [](char given, char lower) {
-    return std::tolower(static_cast<unsigned char>(given)) == lower;
-  };
-  return authorization.size() >= kScheme.size() &&
-         std::equal(kScheme.begin(), kScheme.end(), authorization.begin(),
-                    [&](char lower, char given) { return is_same(given, lower); }) &&
+  return lower_case(authorization.substr(0, kScheme.size())) == kScheme &&
          equal_in_constant_time(authorization.substr(kScheme.size()), key);
 }
 

@@ -2,6 +2,7 @@
 // its own, which reads and writes with deadlines. One more thread, the control thread, accepts
 // connections and owns the list of them.
 #include "server/http_server.h"
+#include "core/base/lower_case.h"
 
 #include <fcntl.h>
 #include <fmt/chrono.h>
@@ -64,8 +65,7 @@ std::string text_of(boost::beast::string_view text) { return {text.data(), text.
 std::string media_type(std::string header) {
   header.resize(std::min(header.find(';'), header.size()));
   header.resize(header.find_last_not_of(' ') + 1);
-  for (char& c : header) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return header;
+  return lower_case(std::move(header));
 }
 
 // The path of a request's target, without the query, and with escapes such as "%2F" decoded.

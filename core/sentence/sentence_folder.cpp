@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/lower_case.h"
 #include "core/tokenizer/tokenizer_config.h"
 
 namespace reprise::sentence {
@@ -77,9 +77,7 @@ std::vector<PoolingMode> read_modes(JsonObject& json) {
     const Value& given = json.at("pooling_mode");
     for (const Value& name : given.is_list() ? given.list() : Values{given}) {
       if (!name.is_text()) raise("{} must name modes", json.where("pooling_mode"));
-      std::string lowered = name.text();
-      for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      modes.push_back(parse_pooling(lowered, json.where("pooling_mode")));
+      modes.push_back(parse_pooling(lower_case(name.text()), json.where("pooling_mode")));
     }
   } else {
     for (const auto& [mode, key] : kFlags)

@@ -1,12 +1,12 @@
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/lower_case.h"
 #include "core/base/problems.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
@@ -153,10 +153,7 @@ bool is_first_positive(const std::vector<std::string>& names, const std::string&
   if (names.empty() || names == Names{"LABEL_0", "LABEL_1"} || names == Names{"0", "1"})
     return false;
   Names starts;
-  for (const std::string& name : names) {
-    std::string& start = starts.emplace_back(name.substr(0, 3));
-    for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  for (const std::string& name : names) starts.push_back(lower_case(name.substr(0, 3)));
   if (starts != Names{"neg", "pos"} && starts != Names{"pos", "neg"})
     raise(
         "{}/config.json: key \"id2label\" names the labels \"{}\" and \"{}\": sentiment takes "

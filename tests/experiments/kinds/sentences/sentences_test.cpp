@@ -134,7 +134,7 @@ TEST_F(Sentences, SentimentIsTheModelsOwnHeadWhereItHasOne) {
             "linear probe");
 }
 
-// Of an odd number of texts, a classifier and its opposite cannot be right about equally many.
+// The number of texts is odd, so a classifier and its opposite have different scores.
 TEST_F(Sentences, TheHeadsLabelsAreToldApartByTheirNames) {
   const Json model = {{"model", file_of("classifier")}};
   const Json sentiment = {{"name", "sentiment"}, {"file", file_of("labels.txt")}};

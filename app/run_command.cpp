@@ -10,6 +10,7 @@
 #include "app/measured_machine.h"
 #include "app/number_option.h"
 #include "app/output.h"
+#include "app/record_table.h"
 #include "experiments/framework/check_groups.h"
 #include "experiments/framework/shard.h"
 #include "experiments/framework/sweep.h"
@@ -58,6 +59,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .available_bytes = [&] { return available_bytes_for(context); }};
   const experiments::Plan plan = checked_plan(experiment, options, chosen);
   if (command.dry_run) {
+    note("{}", left_out_note(plan.manifest));
     print_plan(plan.groups, shard);
     return experiments::check_groups(plan.groups, *kind);
   }

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import unittest
@@ -56,6 +57,19 @@ class Repository(unittest.TestCase):
             with self.subTest(record=record):
                 self.assertTrue((TREE / f"results/measurements/{record}.jsonl.gz").exists(), "there is no such record")
                 self.assertTrue((TREE / f"experiments/{command[0]}.json").exists(), f"no experiment {command[0]}")
+
+    def test_pages_print_the_commands_of_records(self):
+        commands = json.loads((TREE / "results/measurements/commands.json").read_text(encoding="utf-8"))
+        command_and_record = re.compile(r"`reprise\s+run\s+([^`]+)`,[^\[\]()]*\[[^\]]*\]\([^)]*/measurements/(\w+)\.jsonl\.gz\)")
+        compared = 0
+        for page in pages():
+            for printed, record in command_and_record.findall(page.read_text(encoding="utf-8")):
+                if record not in commands:
+                    continue
+                with self.subTest(page=page.name, record=record):
+                    self.assertEqual(shlex.split(printed), commands[record])
+                    compared += 1
+        self.assertGreater(compared, 0, "no page prints a command before its record")
 
     def test_headers_guard_themselves(self):
         for folder in ("core", "methods", "workloads", "results", "experiments", "checks", "server", "app", "tests"):

@@ -119,12 +119,19 @@ double value_of(const Metrics& metrics, const char* name) {
   return metric == nullptr ? 0 : metric->value;
 }
 
+// The least time of a prefill divided by its time; 0 without the metric.
+double prefill_limit_ratio(const Metrics& metrics) {
+  const double over_limit = value_of(metrics, "ttft_over_limit");
+  return over_limit > 0 ? 1 / over_limit : 0;
+}
+
 // Returns a remark if arithmetic and memory traffic at the machine's limits would each take less
 // than kNextToNothing of the time, so that neither explains it.
 std::string idle_remark(const Metrics& metrics) {
   constexpr double kNextToNothing = 0.02;
   const double share =
-      std::max(value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"));
+      std::max({value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"),
+                prefill_limit_ratio(metrics)});
   if (share <= 0 || share >= kNextToNothing) return "";
   return fmt::format(
       "compute_limit_ratio is {:.3f} and memory_limit_ratio {:.3f}: neither arithmetic nor memory "
@@ -182,6 +189,17 @@ std::string record_fault(const Record& record) {
   }
 }
 
+std::string above_limit_remark(const std::string& name, const Metrics& metrics) {
+  const bool may_read_caches = name == "plan_limit_ratio" && value_of(metrics, "read_mb") >
+                                                                  value_of(metrics, "useful_mb");
+  return fmt::format(
+      "{} is {:.2f}, above 1: {}the machine's limits were measured while it was busy; measure "
+      "again with --fresh",
+      name, value_of(metrics, name.c_str()),
+      may_read_caches ? "some of the bytes that the plan reads more than once came from caches, or "
+                      : "");
+}
+
 std::string inexact_remark(const Metrics& metrics) {
   const Metric* unexplained = find_metric(metrics, "unexplained");
   const Metric* generations = find_metric(metrics, "generations");
@@ -200,10 +218,7 @@ std::vector<std::string> remarks_on(const Metrics& metrics) {
   for (const auto& [name, metric] : metrics) {
     if (is_noisy(metric)) remarks.push_back(fmt::format("{}: {}", name, noise_remark(metric)));
     if (name.ends_with("_limit_ratio") && metric.value > kClearlyAboveOne)
-      remarks.push_back(
-          fmt::format("{} is {:.2f}, above 1: the machine's limits were measured while it was "
-                      "busy; measure again with --fresh",
-                      name, metric.value));
+      remarks.push_back(above_limit_remark(name, metrics));
   }
   add_disturbed_remarks(metrics, &remarks);
   if (std::string remark = idle_remark(metrics); !remark.empty())

@@ -137,6 +137,23 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
       2u);
 }
 
+TEST(Statistics, BytesThatAPlanReadsAgainMayComeFromCaches) {
+  const auto remarks = [](double read_mb) {
+    return remarks_on({{"plan_limit_ratio", Metric{.value = 1.5, .unit = "ratio"}},
+                       {"read_mb", Metric{.value = read_mb, .unit = "MB"}},
+                       {"useful_mb", Metric{.value = 100, .unit = "MB"}}});
+  };
+  ASSERT_EQ(remarks(100).size(), 1u);
+  EXPECT_EQ(remarks(100)[0],
+            "plan_limit_ratio is 1.50, above 1: the machine's limits were measured while it was "
+            "busy; measure again with --fresh");
+  ASSERT_EQ(remarks(200).size(), 1u);
+  EXPECT_EQ(remarks(200)[0],
+            "plan_limit_ratio is 1.50, above 1: some of the bytes that the plan reads more than "
+            "once came from caches, or the machine's limits were measured while it was busy; "
+            "measure again with --fresh");
+}
+
 TEST(Statistics, NoiseAroundAMedianThatIsNotPositiveIsRemarked) {
   const Metric calm = metric_of(summarize(std::vector<double>{-10, -10.5, -11}), "ratio");
   const Metric busy = metric_of(summarize(std::vector<double>{-10, -12, -40}), "ratio");
@@ -163,6 +180,10 @@ TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
   EXPECT_EQ(remarks_on({{"compute_limit_ratio", Metric{.value = 0.002, .unit = "ratio"}}}).size(),
             1u);
   EXPECT_TRUE(remarks_on({{"ttft_ms", Metric{.value = 1, .unit = "ms"}}}).empty());
+  // A prefill of a few tokens is limited by memory, although no metric divides by its rate.
+  EXPECT_TRUE(remarks_on({{"compute_limit_ratio", Metric{.value = 0.005, .unit = "ratio"}},
+                          {"ttft_over_limit", Metric{.value = 1.1, .unit = "ratio"}}})
+                  .empty());
 }
 
 TEST(Statistics, DisturbedMetricsAreRemarked) {

@@ -202,12 +202,9 @@ void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
             workspace, context);
 }
 
-void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
-                       const AttentionParams& params, AttentionWorkspace& workspace,
-                       const Context& context) {
+void partial_attention(const AttentionStep& step, int64_t layer, const QueryView& q,
+                       AttentionWorkspace& workspace, const Context& context) {
   require_device(context.device, "partial attention");
-  workspace.schedule.build(plan, q.heads, params, context, RowResults::kPartial);
-  const AttentionStep step{.plan = plan, .schedule = workspace.schedule, .params = params};
   run_tasks({.step = step, .layer = layer, .q = q}, nullptr, workspace, context);
 }
 

@@ -97,11 +97,10 @@ void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const Context& context);
 
 // partial_attention() and merge_partials() are the two halves of attention(), for methods, tests
-// and timings. partial_attention() builds workspace.schedule, in which every part writes partial
-// results; merge_partials() merges them by that schedule.
-void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
-                       const AttentionParams& params, AttentionWorkspace& workspace,
-                       const Context& context);
+// and timings. The step's schedule must be built with RowResults::kPartial, so that every part
+// writes partial results; merge_partials() merges them by that schedule.
+void partial_attention(const AttentionStep& step, int64_t layer, const QueryView& q,
+                       AttentionWorkspace& workspace, const Context& context);
 // out = sum_i exp(m_i - m) o_i / sum_i exp(m_i - m) n_i with m = max_i m_i, for the merged rows of
 // the schedule; other rows of `out` stay as they are. [ChunkAttention eq. 2; RelayAttention eq. 7]
 void merge_partials(const AttentionSchedule& schedule, const Partials& partials,

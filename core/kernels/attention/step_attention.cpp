@@ -12,9 +12,7 @@ class CpuStepAttention final : public StepAttention {
   explicit CpuStepAttention(const Context& context) : context_(context) {}
 
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params) override {
-    plan_ = &plan;
-    params_ = params;
-    schedule_.build(plan, heads, params, context_);
+    schedule(plan, heads, params, RowResults::kFinished);
   }
   void write_kv(int64_t layer, const float* keys, const float* values,
                 int64_t row_stride) override {
@@ -26,24 +24,31 @@ class CpuStepAttention final : public StepAttention {
     write_kv(layer, keys, values, row_stride);
   }
   void attend(int64_t layer, const QueryView& q, const OutputView& out) override {
-    attention({.plan = *plan_, .schedule = schedule_, .params = params_}, layer, q, out, workspace_,
-              context_);
+    attention(step(), layer, q, out, workspace_, context_);
   }
-  // partial_attention() builds the schedule itself.
-  void begin_parts(const kv::AttentionPlan& plan, int64_t /*heads*/,
+  void begin_parts(const kv::AttentionPlan& plan, int64_t heads,
                    const AttentionParams& params) override {
-    plan_ = &plan;
-    params_ = params;
+    schedule(plan, heads, params, RowResults::kPartial);
   }
   void attend_parts(int64_t layer, const QueryView& q) override {
-    partial_attention(*plan_, layer, q, params_, workspace_, context_);
+    partial_attention(step(), layer, q, workspace_, context_);
   }
   void merge_parts(const OutputView& out) override {
-    merge_partials(workspace_.schedule, workspace_.partials, out, context_);
+    merge_partials(schedule_, workspace_.partials, out, context_);
   }
   void append_key(WorkKey&) const override {}  // the CPU's work is not recorded
 
  private:
+  void schedule(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
+                RowResults results) {
+    plan_ = &plan;
+    params_ = params;
+    schedule_.build(plan, heads, params, context_, results);
+  }
+  [[nodiscard]] AttentionStep step() const {
+    return {.plan = *plan_, .schedule = schedule_, .params = params_};
+  }
+
   Context context_;
   const kv::AttentionPlan* plan_ = nullptr;
   AttentionParams params_;

@@ -41,7 +41,8 @@ struct PrefillWork {
 };
 
 // The least time in milliseconds: max(FLOPs / gflop_s, bytes / gb_s), where bytes are the weights
-// and the reused keys and values, each read once. Both rates must be above 0.
+// and the reused keys and values that a computed position sees, each read once. Both rates must be
+// above 0.
 [[nodiscard]] double prefill_limit_ms(const Group& group, const model::ModelConfig& config,
                                       const PrefillWork& work, const Rates& rates);
 

@@ -450,7 +450,10 @@ TEST(AttentionSplit, PartialsOfEveryPartMergeToTheWhole) {
   const QueryView view{.data = q.data(), .row_stride = 4 * 16, .heads = 4};
   AttentionWorkspace workspace;
   const Context context{.threads = 2, .isa = best_isa()};
-  partial_attention(plan, 0, view, plain(16), workspace, context);
+  const AttentionParams params = plain(16);
+  workspace.schedule.build(plan, 4, params, context, RowResults::kPartial);
+  partial_attention({.plan = plan, .schedule = workspace.schedule, .params = params}, 0, view,
+                    workspace, context);
   EXPECT_TRUE(is_split(workspace.schedule));
   for (const SchedulePart& part : workspace.schedule.parts) EXPECT_FALSE(part.is_alone);
   EXPECT_EQ(workspace.schedule.merged_rows, (std::vector<int32_t>{0, 1, 2}));

@@ -187,7 +187,10 @@ TEST(Attention, PartialsMergeToTheWhole) {
   const QueryView view{.data = q.data(), .row_stride = 4 * 64, .heads = 4};
   AttentionWorkspace workspace;
   const Context context{.threads = 2, .isa = best_isa()};
-  partial_attention(plan, 0, view, plain(64), workspace, context);
+  const AttentionParams params = plain(64);
+  workspace.schedule.build(plan, 4, params, context, RowResults::kPartial);
+  partial_attention({.plan = plan, .schedule = workspace.schedule, .params = params}, 0, view,
+                    workspace, context);
   std::vector<float> out(5 * 4 * 64);
   merge_partials(workspace.schedule, workspace.partials, {.data = out.data()}, context);
   expect_near(out, reference::attention(plan, 0, view, plain(64)), 0x1p-16, "two halves");

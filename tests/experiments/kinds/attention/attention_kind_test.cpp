@@ -148,6 +148,8 @@ TEST_F(AttentionKindTest, TheGrowthOfSequencesIsNoNoise) {
   EXPECT_GT(grows.at("mflop").spread->iqr(), 0.25 * grows.at("mflop").value);
   for (const char* metric : {"mflop", "read_mb", "useful_mb", "latency_us", "tokens_per_s"})
     EXPECT_FALSE(results::is_noisy(grows.at(metric))) << metric;
+  for (const char* metric : {"gflop_s", "read_gb_s", "problem_beside_ratio", "plan_beside_ratio"})
+    EXPECT_TRUE(grows.at(metric).is_population) << metric;
   settings["completion_tokens"] = 1;
   EXPECT_FALSE(measured().at("latency_us").is_population);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "experiments/kinds/latency/rates_beside.h"
 #include "tests/support/json.h"
 
 namespace reprise::experiments {
@@ -43,6 +44,21 @@ TEST(Costs, StepReadsAllWeightsButTheEmbeddingTable) {
   EXPECT_EQ(
       decode_bytes(tiny(false), DType::kF32, DType::kF32, {.batch = 3, .context = 10, .shared = 0}),
       (kBody + 80) * 4 + 3 * 10 * 32);
+}
+
+// The first computed position sees window - 1 cached ones, later positions see fewer.
+TEST(Costs, PrefillReadsTheCachedKeysThatAWindowShows) {
+  Group group;
+  group.dtype = group.kv_dtype = DType::kF32;
+  const Rates reading = {.gflop_s = 1e12, .gb_s = 1};  // 1e-6 ms a byte
+  const auto bytes = [&](const model::ModelConfig& config, int64_t reused) {
+    return 1e6 * prefill_limit_ms(group, config, {.reused = reused, .tokens = 2}, reading);
+  };
+  EXPECT_NEAR(bytes(tiny(false), 30), (kBody + 80) * 4 + 30 * 32, 1e-6);
+  model::ModelConfig window = tiny(false);
+  window.sliding_window = 5;
+  EXPECT_NEAR(bytes(window, 30), (kBody + 80) * 4 + 4 * 32, 1e-6);
+  EXPECT_NEAR(bytes(window, 3), (kBody + 80) * 4 + 3 * 32, 1e-6);
 }
 
 // The 576 weights of the layer's matrices are codes; those of norms and head are not.

@@ -21,7 +21,7 @@ TEST(Looks, SpendTheWholeBudgetAndNoMore) {
       for (const Look& look : looks(most, alpha)) {
         EXPECT_GT(look.rounds, before);
         EXPECT_GT(look.alpha, 0);
-        // An interval of so many rounds is finite at this level.
+        // With look.rounds rounds, the interval at level look.alpha is finite.
         EXPECT_LE(std::exp2(1 - look.rounds), look.alpha);
         spent += look.alpha;
         before = look.rounds;
@@ -92,7 +92,8 @@ class Machine {
   }
 
  private:
-  // Stream 0 is one phase of the drift for all runs; the others are new for each run.
+  // Stream 0 gives the phase of the drift, the same for all runs. The other streams give new
+  // numbers for each run.
   [[nodiscard]] double uniform(uint64_t stream) const {
     return random_unit(seed_, stream, stream == 0 ? 0 : runs_);
   }
@@ -148,7 +149,8 @@ TEST(Simulation, EqualProgramsAreHardlyEverCalledDifferent) {
     same += check.verdict == Verdict::kSame ? 1 : 0;
     different += check.verdict == Verdict::kSlower || check.verdict == Verdict::kFaster ? 1 : 0;
   }
-  // 0.01 of 1000 is 10, with a standard deviation of 3.2; the seeds are fixed.
+  // At the level 0.01, 10 of 1000 checks fail on average, with a standard deviation of 3.2. The
+  // seeds are fixed.
   EXPECT_LE(failures, 10 + 3 * 3.2);
   EXPECT_EQ(different, 0);
   EXPECT_GE(same, kChecks / 2);

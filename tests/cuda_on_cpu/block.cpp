@@ -25,7 +25,7 @@ constexpr size_t kMostThreads = 1024;
 
 Block* running_block = nullptr;
 uint32_t barriers_so_far = 0;  // counts over all blocks, so that shared memory need not be cleared
-uint32_t unfinished = 1;       // at the start of the first launch that may still run
+uint32_t unfinished = 1;  // barriers_so_far at the start of the first launch that may still run
 
 // A stack for each thread of a block; all blocks use the same stacks. The system provides pages
 // when they are first touched.
@@ -221,7 +221,8 @@ std::string Block::waiting_threads() const {
   const auto waits_alike = [](const Thread& a, const Thread& b) {
     return a.awaited == b.awaited && std::strcmp(a.waits_for, b.waits_for) == 0;
   };
-  std::vector<const Thread*> waiting;  // the first of each that wait for the same, then the others
+  // One thread for each thing that threads wait for, then the other threads.
+  std::vector<const Thread*> waiting;
   size_t kinds = 0;
   for (const Thread& thread : threads_) {
     if (thread.state != Thread::State::kWaiting) continue;

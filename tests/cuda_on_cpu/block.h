@@ -64,7 +64,7 @@ struct Thread {
   const Mbarrier* awaited = nullptr;  // the mbarrier at which it waits, in place of `waits_for`
   int awaited_phase = 0;
   bool in_emulator = false;                        // its accesses are the emulator's own
-  bool has_awaited_kernels = false;                // those before this one
+  bool has_awaited_kernels = false;                // kernels launched before this one
   std::vector<AsyncCopy> open_copies;              // since the last commit
   std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
   bool in_warpgroup = false;  // between warpgroup_begin() and waiting for all products
@@ -79,8 +79,8 @@ struct Thread {
 // An operation that the lanes of a warp do together. Each lane passes the address of its operands,
 // and the lane that arrives last computes for all.
 struct Together {
-  const char* name = "";    // lanes that meet must do the operation of the same name ...
-  bool is_aligned = false;  // ... at the same place, and all 32 of the warp
+  const char* name = "";    // lanes that meet must do operations with the same name
+  bool is_aligned = false;  // if true, all 32 lanes must meet, and at the same place
   Place place;
   uint32_t mask = 0;
   // Called once, with the operands of the lanes in `lanes`; the pointers of other lanes are null.

@@ -12,8 +12,9 @@ namespace {
 
 constexpr size_t kAlignment = 256;
 constexpr size_t kMargin = 1024;  // before and behind each buffer
-constexpr size_t kMostFreedBytes =
-    8 << 20;  // kept: each page counts when memory is opened and closed
+// Bytes of freed buffers that are kept. There is a limit, because each page counts when memory is
+// opened and closed.
+constexpr size_t kMostFreedBytes = 8 << 20;
 
 size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 

@@ -28,7 +28,7 @@ void __syncwarp(unsigned mask = 0xffffffffu,
                 std::source_location where = std::source_location::current());
 // Orders accesses of different blocks, together with atomics: see block_order.h.
 void __threadfence();
-// Does less than the above and than __syncthreads(), so that it orders nothing here.
+// Is weaker than __threadfence() and __syncthreads(). Here it orders nothing.
 inline void __threadfence_block() {}
 
 // ---- Shuffles and votes among the lanes of `mask` [CUDA C++ Programming Guide, "Warp Vote

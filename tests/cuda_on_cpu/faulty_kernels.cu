@@ -45,7 +45,8 @@ __global__ void barrier_between(float* data, int n) {
 __global__ void atomics_of_blocks(float* data, int n) { atomicAdd(&data[n], 1.0f); }
 
 // Each of two blocks writes 16 numbers and counts its arrival; the block that arrives last reads
-// the numbers of both. The scheme needs all of these steps.
+// the numbers of both. `Without` tells which step is left out or done wrongly; the scheme needs all
+// of them.
 enum class Without : uint8_t {
   kNothing,
   kBarrierBefore,
@@ -78,7 +79,8 @@ __global__ void last_block_reads_all(float* data, int n) {
   if (__shfl_sync((1u << kThreads) - 1, before, 0) == static_cast<float>(gridDim.x))
     data[static_cast<unsigned>(n) + t] = data[t ^ 1u] + data[kThreads + (t ^ 1u)];
 }
-// As in the above, but the last block sets the counter back by a write, which is ordered too.
+// As last_block_reads_all(), but the last block sets the counter back by a plain write, which is
+// ordered too.
 __global__ void last_block_resets_the_counter(float* data, int n) {
   float* const count = data + 2 * n - 1;
   __threadfence();

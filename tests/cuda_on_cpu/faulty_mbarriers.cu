@@ -15,12 +15,12 @@ enum class Slip : uint8_t {
   kNone,
   kOneLaneReleases,       // no fault: a lane arrives at `empty` for its warp, which has waited
   kStageNotAwaited,       // copies without waiting for `empty`
-  kCopyBeforeTheWait,     // ... and waits too late
+  kCopyBeforeTheWait,     // waits for `empty` only after it has begun to copy
   kTileNotAwaited,        // multiplies without waiting for `full`
-  kTileAwaitedTooLate,    // ... and waits after wgmma was started
+  kTileAwaitedTooLate,    // waits for `full` only after wgmma was started
   kCopyNotAwaited,        // arrives at `full` while the copy is under way
-  kNoProxyFence,          // no fence.proxy.async ...
-  kProxyFenceTooLate,     // ... or after the thread has arrived
+  kNoProxyFence,          // does not call fence.proxy.async
+  kProxyFenceTooLate,     // calls fence.proxy.async after it has arrived
   kStageReleasedTooSoon,  // arrives at `empty` before wgmma was waited for
   kOneArrivalTooMany,     // `full` waits for an arrival that nobody makes
   kTooFewArrivals,        // `full` is complete when half the producers have arrived
@@ -336,14 +336,14 @@ enum class BoxSlip : uint8_t {
   kNone,
   kNotAwaited,
   kOtherAwaited,     // waits for the first box alone
-  kTooFewExpected,   // the barriers expect half a box
-  kTooManyExpected,  // ... or two boxes
-  kLeftUnderWay,     // ... and nobody waits
-  kArrivesAgain,     // ... and the thread arrives a second time
-  kUnaligned,        // to the second row of a panel
-  kPastEnd,          // rows that the matrix has not
-  kNoPanel,          // from the middle of a panel
-  kNoProxyFence      // where a thread has written
+  kTooFewExpected,   // each barrier expects half a box
+  kTooManyExpected,  // each barrier expects two boxes
+  kLeftUnderWay,     // each barrier expects two boxes, and nobody waits
+  kArrivesAgain,     // each barrier expects two boxes, and the thread arrives twice
+  kUnaligned,        // copies to the second row of a panel
+  kPastEnd,          // copies rows that the matrix does not have
+  kNoPanel,          // copies from the middle of a panel
+  kNoProxyFence      // copies, without a fence, to where a thread has written
 };
 
 struct BoxBarriers {

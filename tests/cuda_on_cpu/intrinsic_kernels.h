@@ -54,7 +54,7 @@ std::vector<float> warpgroup_product(const WarpgroupProduct& product);
 std::vector<int> exchanged(int rounds);
 
 // Two warps copy [tiles][64] numbers into a ring of three stages, and two other warps each add up
-// half of them. Returns [64]: the sums over tiles, weighted by 1, 2, ...
+// half of them. Returns [64]: the sums over tiles, in which tile k has the weight k + 1.
 std::vector<int> ring_sums(const std::vector<int>& numbers);
 
 // Copies the box at (row, column) of a matrix [rows, columns] to shared memory. Returns its 512
@@ -62,7 +62,7 @@ std::vector<int> ring_sums(const std::vector<int>& numbers);
 std::vector<uint16_t> copied_box(const std::vector<uint16_t>& matrix, int columns, int row,
                                  int column);
 
-// The 16 bytes of a buffer filled with 0xee, after copy_async<bytes> from the bytes 1, 2, ... 16.
+// The 16 bytes of a buffer filled with 0xee, after copy_async<bytes> from the bytes 1 to 16.
 std::vector<uint8_t> copied(int bytes, int source_bytes);
 
 std::vector<float> exp2_of(const std::vector<float>& x);

@@ -33,7 +33,8 @@ Alive alive_handles();  // alive() without host and device buffers
 // captures records it instead. The default stream runs it at once.
 void run_in(cudaStream_t stream, std::function<void()> work);
 
-// Called by work that stands for a library's kernel: records that the kernel has written there.
+// Called by work that stands for a library's kernel: records that the kernel has written these
+// bytes.
 void library_wrote(const void* to, size_t bytes);
 
 }  // namespace cuda_on_cpu

@@ -30,7 +30,7 @@ struct Mbarrier {
   std::optional<size_t> copies;   // Clocks::add_box_barrier(); empty before the first box
   int phase = 0;                  // the present one; those before it are complete
   Clock gathered;                 // what the arrivals of the present phase release
-  Clock completed;                // what those of the phase before released
+  Clock completed;                // what the arrivals of the phase before released
   std::vector<int> last_waited;   // [threads] phase that each has last waited for, or kNothing
   std::vector<int> waiting;       // threads
   std::vector<int> not_yet_back;  // threads that waited for the phase before and have not gone on
@@ -41,7 +41,8 @@ struct Mbarrier {
   // The phase that a thread means by a parity: the phase after the last one that it waited for, or
   // that last one again. -1 is the phase before the first.
   [[nodiscard]] int meant_phase(int thread, unsigned parity) const;
-  // "phase 3 (parity 1) of the mbarrier at byte 8 of ..., 2 of 4 arrivals missing"
+  // "phase 3 (parity 1) of the mbarrier at byte 8 of the dynamic shared memory of 256 bytes, 2 of 4
+  // arrivals missing"
   [[nodiscard]] std::string text(int awaited_phase) const;
 };
 

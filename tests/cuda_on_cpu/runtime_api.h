@@ -72,8 +72,8 @@ cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDeviceSynchronize();
 
-// Memory is aligned to 256 bytes. The 1 KiB before and behind it belongs to no buffer. 0 bytes:
-// null.
+// Memory is aligned to 256 bytes. The 1 KiB before and behind it belongs to no buffer. For 0 bytes
+// the pointer becomes null.
 cudaError_t cudaMalloc(void** pointer, size_t bytes);
 // The memory is kept for a while, so that later accesses to it are reported. Returns
 // cudaErrorInvalidValue unless `pointer` is null or the start of a buffer that is not yet freed.

@@ -157,7 +157,7 @@ void SharedMemory::remember_read_in_set(Byte& byte, const Accessor& who) {
 
 void SharedMemory::drop_unused_read_sets(uint32_t barriers) {
   ReadSets kept;
-  std::unordered_map<uint32_t, uint32_t> numbers;  // new ones by the old
+  std::unordered_map<uint32_t, uint32_t> numbers;  // new numbers of the sets, by the old ones
   for (size_t i = 0; i < used_; ++i) {
     Byte& byte = bytes_[i];
     if (byte.read_barriers != barriers || byte.readers == ReadSets::kNone) continue;

@@ -89,7 +89,7 @@ class SharedMemory {
   [[nodiscard]] bool may_read(const Byte& byte, const Accessor& who) const;
   [[nodiscard]] bool may_write(const Byte& byte, const Accessor& who, bool is_atomic) const;
   [[nodiscard]] std::optional<int> reader_before(const Byte& byte, const Accessor& who) const;
-  // Why a byte may not be accessed that a copy is writing or that belongs to an mbarrier.
+  // Why a byte that a copy is writing, or that belongs to an mbarrier, may not be accessed.
   [[nodiscard]] Finding held(size_t offset) const;
   [[nodiscard]] Finding why_not_read(size_t offset) const;
   [[nodiscard]] Finding why_not_write(size_t offset, const Accessor& who, bool is_atomic) const;
@@ -107,7 +107,7 @@ class SharedMemory {
   uint32_t first_barriers_ = 0;  // value of barriers at the start of this block
   ReadSets read_sets_;           // of reads since barrier number `read_sets_since_`
   uint32_t read_sets_since_ = 0;
-  size_t most_readers_ = 0;  // in read_sets_ until the unused are dropped
+  size_t most_readers_ = 0;  // readers in read_sets_ above which unused sets are dropped
   uint64_t clock_ = 0;       // counts writes and fences
   struct Fence {
     uint64_t made_at = 0;  // by clock_

@@ -39,7 +39,7 @@ struct CudaOnCpuGraphExec {
 
 struct CudaOnCpuStream {
   std::deque<cuda_on_cpu::Work> pending;
-  bool is_in_work = false;                   // its next work must wait
+  bool is_in_work = false;                   // while its work runs: its next work must wait
   std::unique_ptr<CudaOnCpuGraph> captured;  // while it captures
 };
 

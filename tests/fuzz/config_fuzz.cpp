@@ -1,4 +1,4 @@
-// A model's config.json, and what follows from it: positions, frequencies, counts.
+// Reads a model's config.json, and computes what follows from it: positions, frequencies, counts.
 #include "core/model/config/config.h"
 
 #include "core/model/network/positions.h"

@@ -1,4 +1,4 @@
-// A PML schema and, behind a NUL byte, a prompt for it.
+// Reads a PML schema and, behind a NUL byte, a prompt for it.
 #include <set>
 
 #include "methods/prompt_cache/encoding.h"

@@ -2,8 +2,8 @@
 # Runs the libFuzzer targets of a build, two at a time: tests/fuzz/run.sh BUILD SECONDS [TARGET ...]
 # What they find to be new stays in BUILD/corpus, where the next run begins. Prints the inputs each target ran. Ends
 # with 1 if a target crashed, leaked, hung or ran out of memory; the input that did it is named and kept.
-# With REPRISE_FUZZ_CANARY set, each target aborts at one in a hundred inputs that it accepts, and this ends with 1 if
-# one of them does not: it would not find a real fault either.
+# With REPRISE_FUZZ_CANARY set, each target aborts at one in a hundred inputs that it accepts. The script then ends with 1
+# if a target does not abort: that target would not find a real fault either.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 seconds=$2

@@ -1,4 +1,4 @@
-// The header of a .safetensors file, and the values of the tensors that it names.
+// Reads the header of a .safetensors file, and the values of the tensors that it names.
 #include "core/model/checkpoint/safetensors.h"
 
 #include <vector>

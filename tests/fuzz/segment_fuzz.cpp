@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr size_t kHash = 16, kText = 24;  // behind magic and length; behind the hash
+constexpr size_t kHash = 16, kText = 24;  // places behind magic and length, and behind the hash
 
 void mend(std::string& file) {
   if (file.size() < kText) return;

@@ -1,4 +1,4 @@
-// A SentencePiece model.
+// Reads a SentencePiece model, and encodes and decodes a text with it.
 #include "core/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-// A tokenizer.json, and a text with every kind of character through the tokenizer it describes.
+// Reads a tokenizer.json, and encodes and decodes with it a text that has every kind of character.
 #include "core/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-// A recorded trace: its first byte chooses the source that reads the rest.
+// Reads a recorded trace. The first byte chooses the source that reads the other bytes.
 #include <array>
 #include <string>
 

@@ -40,9 +40,9 @@ class DrawnEngine {
   int64_t now_ns = 0;  // the engine's clock
 
   // Calls `action`, which runs at most one step. Files and the model may fail meanwhile. Throws
-  // what `action` throws, and as check().
+  // what `action` throws and what check() throws.
   void disturbed(Counts& counts, const std::function<void()>& action);
-  // Runs a step, disturbed. Returns nothing if it failed.
+  // Runs a step under disturbed(). Returns nothing if the step failed.
   std::optional<engine::StepReport> step(Counts& counts);
   // Causes faults that happen outside of steps: a swapped file is damaged, or free blocks lose
   // their contents.

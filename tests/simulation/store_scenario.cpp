@@ -63,7 +63,7 @@ class StoreRun {
   static kv::SegmentKey key_of(size_t key) { return {"key " + std::to_string(key)}; }
 
   void open() { store_.emplace(options_); }
-  // Ends the process, in order or killed; another one opens the folder.
+  // Ends the process, in order or killed, and opens the folder in another process.
   void restart() {
     ++counts_["restarts"];
     store_.reset();
@@ -187,7 +187,7 @@ class StoreRun {
         !damage_a_file(options_.directory, ".segment", random_))
       return;
     ++counts_["damaged files"];
-    is_damaged_.fill(true);  // any of them
+    is_damaged_.fill(true);  // any file may be the damaged one
   }
   void drop_handles() {
     for (const auto& [handle, number] : handles_)
@@ -237,7 +237,7 @@ class StoreRun {
   std::optional<SegmentStore> store_;
   uint64_t last_number_ = 0;
   std::array<std::optional<uint64_t>, kKeys> current_;  // empty: the key has no states
-  std::array<bool, kKeys> is_damaged_ = {};             // its file may be
+  std::array<bool, kKeys> is_damaged_ = {};             // true if the key's file may be damaged
   std::vector<std::pair<SegmentHandle, uint64_t>> handles_;
 };
 

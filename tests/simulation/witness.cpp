@@ -9,7 +9,7 @@ namespace reprise::simulation {
 namespace {
 
 constexpr int64_t kLayers = 2, kHeadDim = 2;
-constexpr int32_t kFirstToken = 2;  // those below are for beginnings and ends
+constexpr int32_t kFirstToken = 2;  // smaller ids are for the beginning and the end of a text
 
 uint32_t hash_of(uint64_t a, uint64_t b) { return static_cast<uint32_t>(random_bits(7, a, b)); }
 uint32_t first_state(int32_t token, int64_t position) {

@@ -34,7 +34,7 @@ void demand(bool holds, fmt::format_string<Args...> text, Args&&... args) {
 enum class StepPlace : uint8_t {
   kBefore,   // nothing is written
   kBetween,  // layer 0 is written
-  kAfter     // everything is written, and no token told
+  kAfter     // everything is written, but no token is reported yet
 };
 
 // Called at each place of each step with the step's draws; it may throw, and the step then fails.
@@ -64,7 +64,7 @@ class WitnessExecutor final : public engine::StepExecutor {
   std::vector<float> logits_;  // [logit_rows, vocab]
 };
 
-// A prompt whose positions are 0, 1, 2, ..., and the tokens that follow it.
+// A prompt whose positions count up from 0, and the tokens that follow it.
 struct Text {
   std::vector<int32_t> prompt, continuation;
   // [prompt + continuation]  the token that the model gives after each of these tokens

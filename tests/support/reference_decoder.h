@@ -33,8 +33,8 @@ class ReferenceDecoder {
     }
   }
 
-  // Roundings of the run to compare with. cache_dtype: keys and values are stored in fewer bits
-  // than are computed with. bf16_products: queries (in units of log2) and the weights of the values
+  // Roundings of the run to compare with. cache_dtype: keys and values are rounded to this type
+  // when they are stored. bf16_products: queries (in units of log2) and the weights of the values
   // (relative to the row's largest) are rounded to bf16 before they are multiplied; weights are
   // summed before they are rounded.
   DType cache_dtype = DType::kF32;  // f32: nothing is rounded

@@ -62,7 +62,7 @@ class OneSequence {
   kv::AttentionPlan plan_;
 };
 
-// 0, 1, ..., count - 1.
+// The numbers from 0 to count - 1.
 inline std::vector<int32_t> counted(int32_t count) {
   std::vector<int32_t> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);

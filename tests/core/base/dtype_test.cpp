@@ -21,7 +21,7 @@ T from_bits(uint32_t bits) {
   return value;
 }
 
-// The value of a pattern by the definition of the format: sign, exponent, fraction.
+// Decodes a bit pattern by the format's definition: sign, exponent, fraction.
 double value_by_definition(uint32_t bits, int exponent_bits, int fraction_bits) {
   const double sign = (bits >> 15) != 0 ? -1.0 : 1.0;
   const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
@@ -89,7 +89,7 @@ TEST(DType, OverflowBecomesInfinityFromTheMiddleOn) {
 TEST(DType, UnderflowKeepsTheSign) {
   EXPECT_EQ(f16(1e-30f).bits, 0x0000);
   EXPECT_EQ(f16(-1e-30f).bits, 0x8000);
-  EXPECT_EQ(f16(0x1p-25f).bits, 0x0000);  // the middle of 0 and the smallest: to even
+  EXPECT_EQ(f16(0x1p-25f).bits, 0x0000);  // halfway to the smallest number: rounds to even, 0
   EXPECT_EQ(f16(std::nextafter(0x1p-25f, 1.0f)).bits, 0x0001);
   EXPECT_EQ(f16(-0.0f).bits, 0x8000);
   EXPECT_EQ(bf16(-0.0f).bits, 0x8000);

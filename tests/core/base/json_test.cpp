@@ -20,7 +20,7 @@ std::string nested(int depth) {
 TEST(ParseJson, NestingIsBounded) {
   EXPECT_NO_THROW(parse_json(nested(200), "deep.json"));
   expect_error([] { parse_json(nested(202), "deep.json"); }, {"deep.json", "nested deeper", "200"});
-  // If it were built, a recursive destructor would overflow the stack.
+  // If this value were built, its recursive destructor would overflow the stack.
   expect_error([] { parse_json(std::string(1000000, '['), "deep.json"); }, {"nested deeper"});
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
@@ -146,7 +146,7 @@ TEST(JsonObject, FallbacksServeAbsentAndNullKeysOnly) {
   EXPECT_THROW((void)object.integer("wrong", 7), Error);
 }
 
-// Beyond 2^63 a list's item must not turn negative.
+// An item of a list that is 2^63 or more must be refused, not turned negative.
 TEST(JsonObject, IntegersOfAListAreCheckedLikeSingleOnes) {
   const Value json = parse_json(R"({"ids": [1, 18446744073709551615]})", "c.json");
   JsonObject object(json, "c.json");

@@ -12,7 +12,8 @@
 namespace reprise {
 namespace {
 
-// The time slice that this system grants, measured in a thread that ends.
+// The time slice that this system grants. A thread of its own asks for it, so that the calling
+// thread keeps its slice.
 uint64_t granted_ns() {
   std::optional<uint64_t> granted;
   std::thread([&] {

@@ -19,8 +19,8 @@ TEST(Visible, KeepsTextAndTheControlCharactersThatAreWanted) {
   EXPECT_EQ(visible(""), "");
 }
 
-// A cut character, overlong forms, a surrogate, a code beyond Unicode: all are written byte by
-// byte.
+// Invalid bytes are written one by one: a cut character, bytes that UTF-8 never has, an overlong
+// form, a surrogate, a code beyond Unicode.
 TEST(Visible, BytesThatAreNotUtf8AreWrittenOut) {
   EXPECT_EQ(visible("a\xc3"), "a\\xc3");
   EXPECT_EQ(visible("\xff\xfe"), "\\xff\\xfe");

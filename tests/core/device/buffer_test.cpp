@@ -94,7 +94,7 @@ TEST(AlignedBuffer, AbsurdSizesAreRefusedReadably) {
   EXPECT_EQ(AlignedBuffer::live_bytes(), before);
 }
 
-// AddressSanitizer's own mappings need room beside the buffer.
+// Left out under AddressSanitizer, whose own mappings need room beside the buffer.
 #ifndef __SANITIZE_ADDRESS__
 TEST(AlignedBuffer, TheLimitThatRefusesIsNamed) {
   rlimit usual = {};
@@ -104,7 +104,7 @@ TEST(AlignedBuffer, TheLimitThatRefusesIsNamed) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
   std::string text;
   try {
-    errno = ENOENT;  // of some earlier call
+    errno = ENOENT;  // left by an earlier call
     AlignedBuffer buffer(size_t{2} << 30);
   } catch (const Error& error) {
     text = error.what();

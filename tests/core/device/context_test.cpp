@@ -105,8 +105,8 @@ TEST(ParallelFor, SeveralThreadsMayForkAtOnce) {
   EXPECT_EQ(sum.load(), 3 * 10 * 50 * 49 / 2);
 }
 
-// Items that wait for each other must all run, after pauses in which the helpers still poll, are
-// just falling asleep, or sleep.
+// Items that wait for each other must all run at the same time. The pause before each round leaves
+// the helpers polling, just falling asleep, or asleep.
 TEST(ParallelFor, HelpersComeWhetherTheyPollOrSleep) {
   constexpr int kThreads = 3;
   for (int round = 0; round < 300; ++round) {

@@ -79,7 +79,7 @@ TEST(CoreUse, BackgroundWorkOfItsOwnTakesNothingFromIt) {
   });
   if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
   EXPECT_GT(use.background_ms, 20);
-  // The rest is the time that other programs took, and a context switch or two.
+  // The rest of the wait is the time that other programs took, and a context switch or two.
   EXPECT_LT(use.waited_ms - use.background_ms, 50);
 }
 

@@ -22,7 +22,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 // counts late.
 constexpr int64_t kUncounted = 6 * kMiB;
 
-// Resident memory since the object was made.
+// Growth of resident memory since the object was made.
 class Growth {
  public:
   [[nodiscard]] int64_t bytes() const { return resident_bytes() - before_; }
@@ -71,7 +71,7 @@ TEST(CountedBytes, ThePoolsUsedAndPeakBytesAreResident) {
       << "released blocks are the first to be used again";
 }
 
-// 8 MiB each.
+// The shape of a segment of 8 MiB.
 constexpr kv::SegmentShape kSegment = {
     .layers = 4, .kv_heads = 4, .tokens = 512, .head_dim = 128, .dtype = DType::kF32};
 

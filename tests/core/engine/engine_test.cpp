@@ -91,7 +91,8 @@ TEST_F(EngineTest, GeneratesUpToTheNumberAsked) {
 TEST_F(EngineTest, EndsAfterAStopTokenWhichIsReported) {
   Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
   engine.submit({.id = 1, .prompt = {2}, .max_new_tokens = 9, .stop_ids = {30, 5}});
-  engine.submit({.id = 2, .prompt = {2}, .max_new_tokens = 3, .stop_ids = {5}});  // at its last
+  // Request 2 stops at the last token that it may generate.
+  engine.submit({.id = 2, .prompt = {2}, .max_new_tokens = 3, .stop_ids = {5}});
   std::map<RequestId, FinishReason> reasons;
   const std::vector<TokenEvent> events = engine.run();
   for (const TokenEvent& event : events) reasons[event.request] = event.finish;
@@ -244,7 +245,7 @@ TEST_F(EngineTest, RequestIdInUseIsRefusedAndMayBeUsedAgainLater) {
     expect_error([&] { engine.submit({.id = id, .prompt = {1}, .max_new_tokens = 2}); },
                  {"request id " + std::to_string(id), "in use"});
   const std::vector<TokenEvent> events = engine.run();
-  ASSERT_EQ(events.size(), 3u);  // the second of 1, both of 2
+  ASSERT_EQ(events.size(), 3u);  // the second token of 1 and both of 2
   EXPECT_EQ(events.back().request, 2);
   engine.submit({.id = 1, .prompt = {5}, .max_new_tokens = 1});
   EXPECT_EQ(tokens_of(engine.run()).at(1), std::vector<int32_t>{6});

@@ -1,4 +1,4 @@
-// The runtime against logits and continuations computed by other people's code.
+// Compares the runtime with logits and continuations that other people's code computed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,15 +136,16 @@ TEST_P(Golden, IsolatedModulesMatchThroughThePlan) {
   }
 }
 
-// bf16 weights, activations and cache. To first order every rounding moves a logit by (unit
-// roundoff) x (a gain that is the network's own), so the deviation in bf16 is that of the same
-// network in f32 times the ratio of their unit roundoffs, 2^-9 / 2^-24 = 2^15. The f32 deviation
-// was measured by Hugging Face in f32 against f64
-// (`float32_max_abs_diff`); it is generous, since theirs rounds sums as well and ours accumulates
-// in f32. Both are maxima over some 15,000 logits, which vary by a fifth or so from one set of
-// roundings to the next: hence the factor 1.5. Where the reference itself is in f32, the deviation
-// is ours from it: that of two computations in f32. A row that bf16 routes to another expert, by a
-// near tie, would be off by more; the stored tokens have none.
+// Weights, activations and cache are bf16. To first order, each rounding moves a logit by the unit
+// roundoff times a gain that belongs to the network. So the deviation in bf16 is that of the same
+// network in f32 times the ratio of the unit roundoffs, 2^-8 / 2^-24 = 2^16. The bound takes half
+// of this ratio. The f32 deviation is Hugging Face's, measured in f32 against f64
+// (`float32_max_abs_diff`). It is generous, because it includes the rounding of sums, while the
+// runtime's bf16 accumulates in f32. Both deviations are maxima over some 15,000 logits, which vary
+// by about a fifth from one set of roundings to the next, hence the factor 1.5. If the reference
+// itself is in f32, the deviation is the one between it and the runtime's f32 logits. A row that
+// bf16 routes to another expert because of a near tie would be off by more; the stored tokens have
+// no such row.
 TEST_P(Golden, Bf16StaysWithinItsDerivedBound) {
   auto bf16_decoder = model::load_decoder(folder_, {.dtype = DType::kBF16}, context_);
   const std::vector<int32_t> ids = golden_.at("ids");

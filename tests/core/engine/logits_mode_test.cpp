@@ -1,4 +1,5 @@
-// Requests that score, and requests that generate nothing.
+// Tests requests that score all their tokens (LogitsMode::kAll), and requests that generate
+// nothing.
 #include <gtest/gtest.h>
 
 #include "tests/support/counting_decoder.h"

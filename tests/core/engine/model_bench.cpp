@@ -109,7 +109,7 @@ void prefill(benchmark::State& state, const std::string& shape) {
     engine.submit({.id = ++id, .prompt = prompt, .max_new_tokens = 1});
     engine.run();
   };
-  run_once();  // makes the products for this chunk size and touches the buffers
+  run_once();  // creates the matrix products for this chunk size and touches the buffers
   LimitBeside limit(1e-9 *
                         flops_per_token(decoder.config(), static_cast<double>(tokens) / 2, false) *
                         static_cast<double>(tokens),

@@ -150,8 +150,8 @@ TEST_F(Prefixes, OneThatDoesNotFitIsRefusedByAnEventAndItsNameIsFree) {
   EXPECT_TRUE(info(engine, "system").is_ready);
 }
 
-// A kept prefix may leave too little memory for other requests. These are refused and must not wait
-// for ever.
+// A kept prefix may leave too little memory for other requests. Such requests are refused and must
+// not wait for ever.
 TEST_F(Prefixes, WhatTheyHoldIsMissingForOthersUntilTheyAreDropped) {
   Engine engine = make("relay_attention", /*num_blocks=*/4);
   engine.declare_prefix("system", system_);

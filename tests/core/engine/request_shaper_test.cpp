@@ -33,7 +33,7 @@ class Importer final : public RequestShaper {
   void done(RequestId id) override { EXPECT_EQ(shaped.erase(id), 1u) << id; }
   [[nodiscard]] bool imports_prefixes() const override { return true; }
 
-  std::set<RequestId> shaped;  // and not done
+  std::set<RequestId> shaped;  // requests that were shaped and are not done
   RequestId failing = -1;
 
  private:

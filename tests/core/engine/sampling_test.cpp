@@ -74,7 +74,8 @@ TEST(Sampling, DrawsFollowTheSoftmax) {
                 kDraws);
 }
 
-// Probabilities are p^(1/T), normalised: at T = 1/2 the squares 1 : 16 : 4 : 9, of a sum of 30.
+// The probabilities become p^(1/T), normalised. At T = 1/2 these are the squares, 1 : 16 : 4 : 9,
+// whose sum is 30.
 TEST(Sampling, TemperatureSharpensTheSoftmax) {
   constexpr int kDraws = 20000;
   expect_shares(counts_of(kLogits, {.temperature = 0.5, .seed = 1}, kDraws),
@@ -106,8 +107,8 @@ TEST(Sampling, TopKAmongEqualsKeepsTheLowestIds) {
   EXPECT_EQ(counts[2] + counts[3] + counts[4], 0);
 }
 
-// The tokens have the probabilities 0.1, 0.4, 0.2 and 0.3. Those of at least min_p times 0.4 are
-// kept.
+// The tokens have the probabilities 0.1, 0.4, 0.2 and 0.3. A token is kept if its probability is at
+// least min_p times 0.4.
 TEST(Sampling, MinPKeepsWhatIsNearTheMostProbable) {
   constexpr int kDraws = 20000;
   const auto counts = [&](double min_p, double top_p) {
@@ -124,7 +125,8 @@ TEST(Sampling, MinPKeepsWhatIsNearTheMostProbable) {
   EXPECT_THROW(validate({.min_p = std::nan("")}), Error);
 }
 
-// The smallest set that reaches top_p: 0.4, then 0.3 (0.7), then 0.2 (0.9), then 0.1.
+// Tokens join the set by falling probability until their sum reaches top_p: 0.4, then 0.3 (sum
+// 0.7), 0.2 (sum 0.9), 0.1.
 TEST(Sampling, TopPKeepsTheSmallestSetThatReachesIt) {
   constexpr int kDraws = 20000;
   const auto counts = [&](double top_p) {
@@ -156,7 +158,7 @@ TEST(Sampling, DrawDependsOnSeedRequestAndIndexAlone) {
     by_request.insert(sample(logits, options, i, 5));
     by_index.insert(sample(logits, options, 3, i));
   }
-  // 40 draws of 50: fewer than 15 different ones would be a miracle.
+  // 40 draws from 50 equal tokens: fewer than 15 different ones would be a miracle.
   EXPECT_GT(by_seed.size(), 15u);
   EXPECT_GT(by_request.size(), 15u);
   EXPECT_GT(by_index.size(), 15u);
@@ -170,7 +172,7 @@ TEST(Sampling, TokensOfNoProbabilityAreNeverDrawn) {
   EXPECT_EQ(sample(std::vector<float>{1.0f, kInf}, {.temperature = 1.0}, 0, 0), 1);
 }
 
-// The definition, by sorting the whole vocabulary.
+// Samples by the definition: sorts the whole vocabulary.
 int32_t sample_by_sorting(const std::vector<float>& logits, const SamplingOptions& options,
                           RequestId request, int32_t index) {
   std::vector<int32_t> order(logits.size());

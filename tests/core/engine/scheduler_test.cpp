@@ -114,8 +114,9 @@ TEST_F(Scheduled, SequencesDecodeWhileAPromptIsComputed) {
   EXPECT_EQ(ends_of(events).at(2).finish, FinishReason::kLength);
 }
 
-// The last prefill step has only one token: the rest of three prompts of 11 tokens in steps of 8,
-// or, if the whole prompt is in the cache, the one token that is computed all the same.
+// The last prefill step has only one token. Without a cached prompt, it is the rest of three
+// prompts of 11 tokens in steps of 8. With one, it is the last of a prompt's 33 tokens; the cache
+// holds the other 32.
 TEST_F(Scheduled, PrefillFirstNeverMixesAPromptsLastTokenWithDecoding) {
   for (const bool is_cached : {false, true}) {
     Engine engine(context_, decoder_,
@@ -296,7 +297,7 @@ TEST_F(Scheduled, CancelledRequestsGiveBackTheirBlocksAtOnceAndAreTold) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
-// An observer may cancel a request; the step in which it is called still ends as usual.
+// An observer may cancel a request. The step that calls the observer still ends as usual.
 TEST_F(Scheduled, CancellingFromAnObserverTakesEffectBehindTheStep) {
   Engine engine = make(0);
   engine.observe_logits([&](const LogitsRow& row) {
@@ -354,7 +355,7 @@ TEST_F(Scheduled, RequestsThatWaitAtTheirDeadlineAreGivenUp) {
                    .deadline_ns = id == 5   ? 100
                                   : id == 6 ? 200
                                             : 1});
-  (void)engine.step();  // four run, and may
+  (void)engine.step();  // requests 1 to 4 run, and may go on
   now_ = 100;
   const StepReport report = engine.step();
   const auto ends = ends_of(report.events);

@@ -158,7 +158,8 @@ TEST_F(Steps, RowsLieInTheMethodsOrder) {
       << "the third's first chunk is the first's";
 }
 
-// Two runs of tokens in a cache of their own, which the sequences of a batch read in turn.
+// Two runs of tokens in a cache of their own. The sequences of a batch read the first and the
+// second run in turn.
 class TwoRuns final : public reuse::PlanContributor {
  public:
   static constexpr int32_t kTokens[] = {5, 9};

@@ -26,7 +26,7 @@ using testing::MethodUnderTest;
 using testing::Tokens;
 using testing::tokens_of;
 
-// The files below a folder, which are those of swapped sequences.
+// The files of swapped sequences below `folder`.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -169,7 +169,7 @@ TEST_F(Swapped, WhereTheBudgetIsFullSequencesComputeAgain) {
   EXPECT_LE(some.stats.peak_bytes, some_bytes);
 }
 
-// A model whose tokens depend on the cache: wrong states would show.
+// Uses a model whose tokens depend on the cache, so that wrong states would show.
 TEST_F(Swapped, DamagedFilesAreNotedAndComputedAgain) {
   auto decoder = testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), context_);
   const Run want = run(*decoder, kPaged, {});

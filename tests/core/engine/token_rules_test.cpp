@@ -39,7 +39,7 @@ TEST(TokenRules, EachRuleChangesTheLogitsThatItNames) {
             (std::vector<float>{1, -2, 2.5, -0.5}));
 }
 
-// By the definitions, token by token and in double.
+// Compares with the definitions, computed token by token and in double.
 TEST(TokenRules, AllTogetherFollowTheirDefinitions) {
   std::mt19937 draw(7);
   const auto below = [&](int n) { return static_cast<int32_t>(draw() % static_cast<unsigned>(n)); };

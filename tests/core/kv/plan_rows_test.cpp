@@ -1,4 +1,4 @@
-// Tests plans of some of a step's rows.
+// Tests cutting a plan down to some of a step's rows.
 #include "core/kv/plan_rows.h"
 
 #include <gtest/gtest.h>

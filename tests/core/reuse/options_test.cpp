@@ -1,4 +1,4 @@
-// Options that are declared once: how they are read, refused, listed and recorded.
+// Tests options that are declared once: how they are read, refused, listed and recorded.
 #include "core/reuse/options.h"
 
 #include <gtest/gtest.h>

@@ -495,7 +495,8 @@ TEST(PrefixTree, ChunksAreFoundBehindPinnedPrefixesToo) {
   EXPECT_EQ(pool.used_blocks(), 2 + 2);
 }
 
-// Halving the gap between two ranks ends after some thirty times; the order must not.
+// The gap between two ranks can be halved only some thirty times. After more insertions than that,
+// the order must still hold.
 TEST(PrefixTree, OrderSurvivesManyInsertionsAtOnePlace) {
   kv::BlockPool pool = pool_of(2000, 2);
   PrefixTree tree({.chunk_tokens = 2});

@@ -1,4 +1,4 @@
-// Sentence vectors of small encoders and decoders, with texts one by one and together.
+// Tests sentence vectors of small encoders and decoders, for texts one by one and together.
 #include "core/sentence/embedder.h"
 
 #include <gtest/gtest.h>

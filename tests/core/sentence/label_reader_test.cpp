@@ -93,7 +93,8 @@ TEST_F(OneTaskHead, IsAbsentWithoutAClassifier) {
   EXPECT_FALSE(head().has_value());
 }
 
-// Files of token classifiers may have the same tensors.
+// Models of other classes have no classifier of texts, although the files of token classifiers may
+// have the same tensors.
 TEST_F(OneTaskHead, IsAbsentWhereTheModelIsOfAnotherClass) {
   copy("bert");
   configure({{"architectures", {"BertForTokenClassification"}}});

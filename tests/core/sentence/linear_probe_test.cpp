@@ -1,4 +1,4 @@
-// Logistic regression: known minima, and data that a line can or cannot separate.
+// Tests logistic regression on known minima, and on data that a line can or cannot separate.
 #include "core/sentence/linear_probe.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Labelled {
   [[nodiscard]] ProbeData data() const { return {vectors, labels, width}; }
 };
 
-// Points around 0. Those on the side of `towards` are positive; the share `wrong` of them is
+// Points around 0. Points on the side of `towards` are positive; the share `wrong` of all points is
 // mislabelled.
 Labelled points(int64_t items, const std::vector<float>& towards, double offset, double wrong,
                 uint64_t seed, float stretch = 1.0f) {

@@ -81,7 +81,8 @@ TEST(SentenceFolder, TheMeanIsOnUnlessItsFlagIsOffAndNamesMayBeInAnyCase) {
   EXPECT_EQ(modes(R"({"pooling_mode": "Mean"})"), Modes{PoolingMode::kMean});
 }
 
-// Settings as versions from 5.4 on save them for a plain model, and as people write them by hand.
+// Settings as sentence-transformers saves them from 5.4 on for a plain model, and as people write
+// them by hand.
 TEST(SentenceFolder, TheTransformersSettingsMaySayThatTextsAreReadPlainly) {
   const TempDir dir;
   for (const char* settings :

@@ -88,7 +88,7 @@ TEST_F(TextForms, TextsWithoutATokenAndBrokenOnesAreRefused) {
   expect_error([&] { (void)tokens("a", {.most_tokens = 2}); }, {"2 around each:"});
 }
 
-// Otherwise every text would become the same tokens.
+// If the prompt fills the limit, all texts would become the same tokens.
 TEST_F(TextForms, ALimitThatThePromptFillsIsRefused) {
   const TextForm before{.prompt = {.before = "H g "}, .lowers_case = true, .most_tokens = 4};
   expect_error([&] { (void)tokens("a", before); }, {"4 tokens", "2 around each", "prompt 2 more"});

@@ -1,4 +1,4 @@
-// Segments that arrive on a device layer by layer.
+// Tests segments that arrive on a device layer by layer.
 #include "core/store/device_segment.h"
 
 #include "core/device/memory.h"
@@ -46,7 +46,7 @@ TEST_F(CudaDeviceSegment, LayersArriveAsTheyAreBegun) {
     segment.await_copies();
     EXPECT_TRUE(is_there(segment, expected, 2));
     EXPECT_FALSE(is_there(segment, expected, 3)) << "its copy has not begun";
-    segment.begin_layers(0);  // it has
+    segment.begin_layers(0);  // the copy of layer 0 has begun already
     segment.begin_layers(3);
     EXPECT_FALSE(segment.is_whole());
     segment.await_copies();

@@ -82,8 +82,8 @@ TEST(SegmentFile, OddTokenCountsKeepTheirPlaces) {
     }
 }
 
-// A file with one byte changed is refused or, if the byte is padding, read as it was written: never
-// are other states read.
+// A file with one byte changed is refused or, if the byte is padding, read as it was written. Other
+// states are never read.
 TEST(SegmentFile, NoFlippedByteGoesUnnoticed) {
   const model::TempDir folder;
   const fs::path path = folder.path() / "a";

@@ -96,7 +96,7 @@ BENCHMARK_CAPTURE(Put, disk_int8, SegmentStoreOptions{.form = SegmentForm::kInt8
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// Finding a segment in memory among `keys` others: nothing is copied.
+// Args: segments in the store. Times finding one of them in memory; nothing is copied.
 void AcquireFromHost(benchmark::State& state) {
   const SegmentShape shape = {
       .layers = 1, .kv_heads = 1, .tokens = 1, .head_dim = 8, .dtype = DType::kBF16};

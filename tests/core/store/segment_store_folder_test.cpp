@@ -1,5 +1,5 @@
-// The folder of a store: what outlives a restart, to whom its states belong, damage, and other
-// processes that use it.
+// Tests the folder of a store: what outlives a restart, to which identity states belong, damage,
+// and other processes that use the folder.
 #include "core/store/segment_store.h"
 
 #include <gtest/gtest.h>

@@ -19,9 +19,9 @@ namespace reprise::kv {
 inline constexpr SegmentShape kSmallSegment = {
     .layers = 2, .kv_heads = 3, .tokens = 5, .head_dim = 8, .dtype = DType::kF32};
 
-// Keys and values that depend on `seed` alone: any bits.
 inline const int64_t kSmallSegmentBytes = kSmallSegment.bytes();
 
+// Keys and values of arbitrary bits that depend on `seed` alone.
 inline SegmentBuffer segment_of(uint64_t seed, const SegmentShape& shape = kSmallSegment) {
   SegmentBuffer segment(shape);
   uint64_t index = 0;
@@ -74,7 +74,7 @@ inline bool holds(const CacheView& view, uint64_t seed, const SegmentShape& shap
   return equals(view, segment_of(seed, shape));
 }
 
-// The states that come back from a file in eight bits of `segment`.
+// The states of `segment` after they were written to a file in eight bits and read back.
 inline SegmentBuffer in_eight_bits(const SegmentBuffer& segment) {
   SegmentBuffer restored(segment.shape);
   restored.note = segment.note;

@@ -158,7 +158,8 @@ TEST_F(StoreGc, DamagedFilesGoWhenAsked) {
   EXPECT_TRUE(fs::exists(foreign));
 }
 
-// `reprise store verify` calls such a file damaged and says to remove it.
+// A file under another segment's name: `reprise store verify` calls it damaged and says to remove
+// it.
 TEST_F(StoreGc, ASegmentUnderTheNameOfAnotherIsDamaged) {
   fs::rename(path(1), path(2));
   const GcReport kept = collect({});

@@ -145,7 +145,8 @@ std::string llama_3(const std::string& with_bos) {
          "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
 }
 
-// With the system message before the turns, which is `none` if there is none.
+// A template that sets system_message to a leading system message, or to `none` if there is none,
+// and then writes the other messages by `turn`.
 std::string with_system_first(const std::string& none, const std::string& turn) {
   return condition("messages[0]['role'] == 'system'",
                    "{% set loop_messages = messages[1:] %}"
@@ -155,8 +156,8 @@ std::string with_system_first(const std::string& none, const std::string& turn) 
          loop(kOutOfTurn + turn, "loop_messages");
 }
 
-// Our own text with the expressions by which a family is recognized. Line breaks are written as \n
-// or as line breaks.
+// Templates of our own, with the expressions by which a family is recognized. They write line
+// breaks as \n or as line breaks.
 TEST(ChatTemplate, IsRecognizedByWhatItWrites) {
   EXPECT_EQ(recognized_name(kChatml), "chatml");
   EXPECT_EQ(recognized_name(loop(kChatmlTurn) + kIsAsked + kChatmlOpening + "{% endif %}"),
@@ -194,7 +195,7 @@ TEST(ChatTemplate, ItsOwnSystemMessageIsRead) {
             "");
 }
 
-// These write a family's texts, but of other messages or at other times.
+// These templates write a family's texts, but for other messages or under other conditions.
 TEST(ChatTemplate, IsNotRecognizedIfItsConditionsOrLoopsDiffer) {
   const std::string turns = loop(kChatmlTurn);
   for (const std::string& text : {
@@ -279,8 +280,8 @@ TEST(ChatTemplate, IsNotRecognizedIfItsBlanksDiffer) {
   EXPECT_EQ(recognized_name(loop(other_blank) + kChatmlOpening), "");
 }
 
-// transformers drops a line break behind a {% %} and the blanks before one, but those around a {{
-// }} only if a '-' asks for it.
+// transformers drops a line break behind a {% %} and the blanks before a {% %}. Around a {{ }} it
+// drops blanks and line breaks only if a '-' asks for it.
 TEST(ChatTemplate, BlanksBetweenTagsAreDroppedAsInJinja) {
   const auto lines = [](const std::string& before, const std::string& behind) {
     return "{% for message in messages %}\n" + before + kChatmlTurn + behind +
@@ -315,8 +316,8 @@ TEST(ChatTemplate, FalconsLineBreaksAreReadAsInJinja) {
   EXPECT_EQ(recognized_name(falcon("\\r\\n")), "");
 }
 
-// The published templates themselves, if REPRISE_CHAT_TEMPLATES names a folder of them,
-// FAMILY.jinja each.
+// Reads the published templates themselves, if REPRISE_CHAT_TEMPLATES names a folder with a file
+// FAMILY.jinja for each family.
 TEST(ChatTemplate, PublishedTemplatesAreRecognized) {
   const char* folder = std::getenv("REPRISE_CHAT_TEMPLATES");
   if (folder == nullptr)

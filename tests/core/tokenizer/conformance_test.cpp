@@ -80,7 +80,8 @@ bool has_tokens_of_bytes(const Tokenizer& tokenizer, const std::string& text) {
 TEST_P(Conformance, DecodesWhatItEncoded) {
   REPRISE_NEED_DATA();
   const std::string name = GetParam().tokenizer;
-  // BERT lowers and drops; MPT composes accents; SentencePiece's nmt rules are identity for Llama.
+  // BERT lowers case and drops characters; MPT composes accents; SentencePiece's nmt rules are
+  // identity for Llama.
   if (name == "bert" || name == "mpt") GTEST_SKIP() << name << " changes the text by design";
   const auto tokenizer = load_tokenizer(data_folder() / "tokenizers" / name);
   std::mt19937_64 random(2);

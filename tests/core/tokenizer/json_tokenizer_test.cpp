@@ -184,7 +184,7 @@ TEST(JsonTokenizer, ConfigNamesBosAndEosAndAddsThemForLlama) {
   EXPECT_EQ(JsonTokenizer(llama_json(), "t", config).bos_id(), 1);
 }
 
-// In transformers 4, these classes replace the file's post-processor.
+// In transformers 4, classes such as LlamaTokenizerFast replace the file's post-processor.
 TEST(JsonTokenizer, FlagsOfLlamaReplaceTheTokensAroundATextWhateverTheyAre) {
   TokenizerConfig config;
   config.tokenizer_class = "LlamaTokenizerFast";

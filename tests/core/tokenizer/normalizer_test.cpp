@@ -1,4 +1,4 @@
-// Each normalizer on short texts.
+// Tests each normalizer on short texts.
 #include "core/tokenizer/normalizer.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"

@@ -1,4 +1,4 @@
-// Vocabularies saved before tokenizer.json existed give the same tokens as with it.
+// Tests that vocabularies saved before tokenizer.json existed give the same tokens as with it.
 #include "core/tokenizer/older_files.h"
 
 #include <unistd.h>
@@ -164,7 +164,7 @@ TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaIsSurroundedAsBert) {
   EXPECT_EQ(tokenizer->token_text(whole.front()), "[CLS]");
   EXPECT_EQ(tokenizer->token_text(whole.back()), "[SEP]");
   EXPECT_TRUE(std::equal(bare.begin(), bare.end(), whole.begin() + 1));
-  // [MASK] may stand beside the model.
+  // [MASK] may be in a file beside the model.
   write("added_tokens.json", R"({"[MASK]": 128000})");
   EXPECT_EQ(encode("the quick fox"), whole);
   for (const char* key : {"do_lower_case", "split_by_punct"}) {

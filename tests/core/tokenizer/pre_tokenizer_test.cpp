@@ -1,4 +1,4 @@
-// Each pre-tokenizer on short texts.
+// Tests each pre-tokenizer on short texts.
 #include "core/tokenizer/pre_tokenizer.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"

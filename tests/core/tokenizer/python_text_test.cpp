@@ -23,11 +23,11 @@ TEST(Lower, IsThatOfWholeWords) {
 
 TEST(Lower, SigmaThatEndsAWordIsAnotherLetter) {
   EXPECT_EQ(lower(U"\u039f\u0394\u039f\u03a3"), U"\u03bf\u03b4\u03bf\u03c2");
-  EXPECT_EQ(lower(U"\u03a3\u0391"), U"\u03c3\u03b1");              // begins a word
+  EXPECT_EQ(lower(U"\u03a3\u0391"), U"\u03c3\u03b1");              // sigma begins the word
   EXPECT_EQ(lower(U"\U0001f130\u03a3"), U"\U0001f130\u03c2");      // a letter in a square
-  EXPECT_EQ(lower(U"\u03a3"), U"\u03c3");                          // is all of it
-  EXPECT_EQ(lower(U"\u0391\u03a3 B"), U"\u03b1\u03c2 b");          // a space ends it
-  EXPECT_EQ(lower(U"\u0391\u03a3'B"), U"\u03b1\u03c3'b");          // an apostrophe does not
+  EXPECT_EQ(lower(U"\u03a3"), U"\u03c3");                          // sigma is the whole word
+  EXPECT_EQ(lower(U"\u0391\u03a3 B"), U"\u03b1\u03c2 b");          // a space ends the word
+  EXPECT_EQ(lower(U"\u0391\u03a3'B"), U"\u03b1\u03c3'b");          // an apostrophe does not end it
   EXPECT_EQ(lower(U"\u0391\u0301\u03a3"), U"\u03b1\u0301\u03c2");  // nor does a mark
   EXPECT_EQ(lower(U"1\u03a3"), U"1\u03c3");
 }
@@ -37,7 +37,7 @@ TEST(Split, KnowsPythonsSpaces) {
   EXPECT_EQ(split(U"  a\tb\u00a0c\u3000d\u001ce\n"), (TextWords{U"a", U"b", U"c", U"d", U"e"}));
   EXPECT_EQ(split(U""), TextWords{});
   EXPECT_EQ(split(U" \n"), TextWords{});
-  EXPECT_EQ(split(U"a\u200bb"), TextWords{U"a\u200bb"});  // has no width, and is no space
+  EXPECT_EQ(split(U"a\u200bb"), TextWords{U"a\u200bb"});  // U+200B has no width, but is no space
 }
 
 TEST(SplitAt, KeepsEmptyParts) {

@@ -1,5 +1,5 @@
-// A text with another text behind it must get the tokens that both get as a whole, for every kind
-// of tokenizer and for awkward texts.
+// Encoding a text and then another text behind it must give the tokens of both encoded as one text,
+// for every kind of tokenizer and for awkward texts.
 #include "core/tokenizer/shared_text.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"

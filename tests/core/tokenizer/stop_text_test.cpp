@@ -29,9 +29,9 @@ TEST(StopText, CutsAtTheFirstWholeStopHoweverTheTextComes) {
   for (const Given& one : std::vector<Given>{
            {{"end"}, "the end of it", "the ", "end"},
            {{"end"}, "the en", "the en", ""},
-           {{"aab"}, "aaaab", "aa", "aab"},             // its beginning repeats
-           {{"abab", "abac"}, "xababac", "x", "abab"},  // whole first
-           {{"abc", "b"}, "xabc", "xa", "b"},           // whole before the longer one is
+           {{"aab"}, "aaaab", "aa", "aab"},             // its beginning "aa" repeats
+           {{"abab", "abac"}, "xababac", "x", "abab"},  // "abab" is whole first
+           {{"abc", "b"}, "xabc", "xa", "b"},           // "b" is whole before "abc"
            {{"c", "bc"}, "abc", "a", "bc"},             // the longest of those that end together
            {{"\n\n"}, "a\nb\n\nc", "a\nb", "\n\n"},
            {{}, "all of it", "all of it", ""}})

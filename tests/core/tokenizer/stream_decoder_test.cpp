@@ -1,4 +1,4 @@
-// Each decoder on short lists of tokens.
+// Tests each decoder on short lists of tokens.
 #include "core/tokenizer/decoder.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"

@@ -1,4 +1,4 @@
-// Damaged tokenizer files and texts: for any bytes, the outcome is a result or an Error.
+// Reads damaged tokenizer files and texts: for any bytes, the outcome is a result or an Error.
 #include "core/tokenizer/sentence_piece.h"
 #include "tests/core/tokenizer/sentence_piece_training.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"

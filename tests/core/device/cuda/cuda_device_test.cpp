@@ -44,7 +44,8 @@ TEST_F(CudaDeviceTest, FactsAreTheDevices) {
 
 TEST_F(CudaDeviceTest, BuffersOfTheDeviceAreZeroAndCopiedBothWays) {
   const auto device = std::make_shared<BareDevice>();
-  // Copies that need one piece of staging memory, several pieces, and more than there are.
+  // Sizes of copies that need one piece of staging memory, several pieces, and more pieces than
+  // there are.
   for (const size_t count : {size_t{1}, size_t{1000}, Staging::kPieceBytes / 2,
                              (Staging::kPieces + 3) * Staging::kPieceBytes / sizeof(int) + 5}) {
     Buffer buffer(device, count * sizeof(int));
@@ -99,7 +100,7 @@ TEST_F(CudaDeviceTest, WhatDoesNotFitIsNamedWithNeedAndHave) {
   }
 }
 
-// A MemoryError makes a run of many points skip the point.
+// A run of many points skips a point that ends with a MemoryError.
 TEST_F(CudaDeviceTest, MemoryThatAnyCallLacksIsAMemoryError) {
   EXPECT_THROW(check_cuda(cudaErrorMemoryAllocation, "cudaGraphInstantiate"), MemoryError);
   try {
@@ -128,7 +129,7 @@ TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
     device->copy_in_beside(buffer.data(), values.data(), 3000 * sizeof(int));
     device->copy_in_beside(buffer.as<int>() + 3000, values.data() + 3000, 2000 * sizeof(int));
     device->copy_out(host.data(), buffer.data(), buffer.bytes());
-    for (size_t i = 0; i < host.size(); ++i)  // nobody has waited for them
+    for (size_t i = 0; i < host.size(); ++i)  // nobody has waited for the side copies
       EXPECT_TRUE(host[i] == 0 || host[i] == values[i]) << host[i] << " at " << i;
     device->await_side_copies();
     device->copy_out(host.data(), buffer.data(), buffer.bytes());

@@ -81,7 +81,7 @@ TEST_F(MemoryPoolTest, ABudgetIsKeptAndNamed) {
   void* b = pool.take(2 * kMib);
   pool.give(a, 6 * kMib);
   pool.give(b, 2 * kMib);
-  void* all = pool.take(8 * kMib);  // the others go
+  void* all = pool.take(8 * kMib);  // frees the pieces that were given back
   pool.give(all, 8 * kMib);
 }
 

@@ -19,11 +19,12 @@ inline constexpr kernels::ActivationKind kActivations[] = {kernels::ActivationKi
 // An exponential below this number, 2^-125.5, is computed as 0.
 inline constexpr double kLeast = 1.4142135623730951 * kSmallestNormal;
 
-// f32 roundings are u = 2^-24 each. An exponential e^-z has the rounding of its argument (z, three
-// roundings on the way to it) and 4 u of its own; below kLeast it is 0. So
-//   silu       z = |x|:           |y| (3 |x| + 10) u       + |x| kLeast
-//   gelu_tanh  z = 1.6 |x + ...|: |y| (6 z + 14) u         + |x| kLeast, since z takes three more
-//   gelu       x (1 + erf) / 2:   erf_error, and three roundings of magnitude |x|
+// Each f32 rounding has a relative error of up to u = 2^-24. An exponential e^-z is off by the
+// roundings of its argument (three of magnitude z) and by 4 u of its own; below kLeast it is 0. In
+// gelu_tanh the argument has six roundings. So the bounds are
+//   silu       z = |x|:                        |y| (3 z + 10) u + |x| kLeast
+//   gelu_tanh  z = 1.6 (|x| + 0.044715 |x|^3): |y| (6 z + 14) u + |x| kLeast
+//   gelu       x (1 + erf) / 2:                |x| / 2 erf_error + 3 |x| u
 inline double bound_of(kernels::ActivationKind kind, double x, double y, double erf_error) {
   const double magnitude = std::abs(x);
   switch (kind) {

@@ -188,7 +188,8 @@ TEST(AttentionExtremes, MergeWithAPartThatSeesNothingIsIdentity) {
     for (Isa isa : available_isas()) {
       const auto want = run(alone, q, 1, {.scale = 0.25f}, isa),
                  got = run(merged, q, 1, {.scale = 0.25f}, isa);
-      // 1 / n is applied once, in the tile or in the merge: the same two roundings.
+      // 1 / n is applied once, in the tile or in the merge, so both results have the same two
+      // roundings.
       for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 8 * 0x1p-24);
     }
   }

@@ -36,13 +36,14 @@ Case draw_case(std::mt19937_64& random) {
            .has_alibi = one_of(0, 0, 1) == 1,
            .is_rounded = one_of(0, 1) == 1,
            .window = one_of(0, 0, 0, 1, 77, 200)};
-  if (one.has_alibi) one.group = 1;  // else query heads are units that do not follow one another
+  // With ALiBi each query head is a unit, and those of one kv head would not follow one another.
+  if (one.has_alibi) one.group = 1;
   return one;
 }
 
-// Segments of one row, or of up to 9 that share them, which end anywhere and may begin within their
-// first block. Rows make one lane tile at most: of further ones, 8 lanes or fewer are computed as
-// few lanes where they are a task of their own, and round differently.
+// Segments that one row reads, or up to 9 rows. They end anywhere and may begin within their first
+// block. The rows of a segment make at most one lane tile. Of more lanes, a rest of 8 or fewer
+// could be a task of its own; it would then be computed as few lanes, which round differently.
 kv::AttentionPlan draw_plan(const RandomCache& cache, int64_t group, std::mt19937_64& random) {
   const auto draw = [&](int64_t low, int64_t high) {
     return static_cast<int32_t>(std::uniform_int_distribution<int64_t>(low, high)(random));
@@ -89,7 +90,7 @@ std::vector<float> attend(const kv::AttentionPlan& plan, const std::vector<float
   return out;
 }
 
-// A head that is read alone is computed as attention_test compares it with the definition. The
+// Heads read alone are computed in the way that attention_test compares with the definition. The
 // fetch distance is large so that AddressSanitizer would see a load beyond the cache.
 TEST(AttentionRuns, HeadsReadTogetherGiveTheBitsOfHeadsReadAlone) {
   std::mt19937_64 random(11);
@@ -160,10 +161,10 @@ TEST(AttentionRuns, LanesThatAreReadTogetherFitALaneTile) {
 
 TEST(AttentionRuns, HeadsThatDoNotLieSideBySideAreReadAlone) {
   EXPECT_EQ(task_of(DType::kBF16, 64, 1, 1).units_together(), 1);
-  EXPECT_EQ(task_of(DType::kBF16, 24, 32, 1).units_together(), 1);  // a part of 8 keys
-  EXPECT_EQ(task_of(DType::kBF16, 64, 4, 9).units_together(), 1);   // many lanes
-  EXPECT_EQ(task_of(DType::kF32, 64, 4, 2).units_together(), 1);    // go over their rows again
-  EXPECT_EQ(task_of(DType::kF16, 64, 32, 1).units_together(), 1);   // converted first
+  EXPECT_EQ(task_of(DType::kBF16, 24, 32, 1).units_together(), 1);  // leaves a part of 8 keys
+  EXPECT_EQ(task_of(DType::kBF16, 64, 4, 9).units_together(), 1);   // too many lanes
+  EXPECT_EQ(task_of(DType::kF32, 64, 4, 2).units_together(), 1);    // the kernel rereads rows
+  EXPECT_EQ(task_of(DType::kF16, 64, 32, 1).units_together(), 1);   // the kernel converts rows
   cpu::AttentionTask apart = task_of(DType::kBF16, 64, 32, 1);
   apart.unit_bytes *= 2;
   EXPECT_EQ(apart.units_together(), 1);

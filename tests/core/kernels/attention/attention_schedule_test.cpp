@@ -86,7 +86,7 @@ std::vector<float> run(const kv::AttentionPlan& plan, const AttentionSchedule& s
 // ---- what is split ----
 
 TEST(AttentionSchedule, PlansOfEnoughTasksAreNotSplit) {
-  // Long or short, private decode of many sequences: nothing is split, nothing is merged.
+  // Private decode of many sequences, long or short: nothing is split, and nothing is merged.
   for (const auto& [batch, kv_heads, tokens] :
        {std::tuple{32, 1, 8192}, {8, 4, 5000}, {1, 32, 8192}, {33, 1, 3000}, {2, 16, 4096}}) {
     const RandomCache cache(DType::kF32, 1, 1, kv_heads, tokens, 8, 1);
@@ -98,7 +98,7 @@ TEST(AttentionSchedule, PlansOfEnoughTasksAreNotSplit) {
     EXPECT_EQ(schedule.entries, 0);
     for (const SchedulePart& part : schedule.parts) EXPECT_TRUE(part.is_alone);
   }
-  // Many rows make tiles enough.
+  // Many rows make enough tiles.
   const RandomCache cache(DType::kF32, 1, 1, 1, 4096, 8, 1);
   EXPECT_FALSE(is_split(scheduled(testing::causal_plan(cache, 0, 4096), 1, plain(8))));
 }
@@ -294,7 +294,7 @@ TEST(AttentionSplit, CausalRowsMatchTheReference) {
       }
 }
 
-// The causal masks of the rows end inside parts, at the begin of one, or next to it.
+// The rows' causal masks end inside parts, at the beginning of a part, or next to it.
 TEST(AttentionSplit, PartsThatSomeRowsDoNotSeeChangeNothing) {
   for (DType dtype : kAllDtypes)
     for (int32_t visible : {-1, 1, 1023, 1024, 1025, 2048, 4096}) {

@@ -143,7 +143,8 @@ TEST(Fetch, ARecordsMachineDecidesForAContext) {
   EXPECT_EQ(with_calibration({}, Machine{}).fetch_bf16, FetchSetting{});
 }
 
-// The choice is read from a file, which somebody may have changed.
+// A machine's choice is read from a file, which somebody may have changed. So an invalid choice
+// must be named.
 TEST(Fetch, AMachinesChoiceThatIsNoneIsNamed) {
   Machine of_weights = machine_with("l2:8192:0", "l1:64:0");
   of_weights.fetch->weights_codes = FetchChoice{.chosen = "l2:8192:0"};

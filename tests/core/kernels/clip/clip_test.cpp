@@ -1,4 +1,4 @@
-// Clipping against its definition.
+// Compares clipping with its definition.
 #include <gtest/gtest.h>
 
 #include <cmath>

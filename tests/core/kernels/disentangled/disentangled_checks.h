@@ -15,7 +15,7 @@
 
 namespace reprise::kernels::testing {
 
-// Texts of these lengths, one after the other, in rows that hold queries, keys and values.
+// Texts of the given lengths, one after the other, in rows that hold queries, keys and values.
 struct DisentangledProblem {
   DisentangledProblem(std::vector<int32_t> lengths, int64_t head_count, int64_t dim, int64_t span)
       : heads(head_count),

@@ -1,4 +1,5 @@
-// Disentangled attention against its definition: lengths and head sizes on edges, each term alone.
+// Compares disentangled attention with its definition: lengths and head sizes on edges, and each
+// term alone.
 #include "core/kernels/disentangled/disentangled.h"
 
 #include <fmt/format.h>

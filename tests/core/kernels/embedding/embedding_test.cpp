@@ -1,4 +1,4 @@
-// Embedding against its definition.
+// Compares embedding with its definition.
 #include <gtest/gtest.h>
 
 #include "core/kernels/embedding/embedding.h"

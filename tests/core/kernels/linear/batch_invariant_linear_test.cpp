@@ -31,7 +31,7 @@ std::vector<float> product_of_last(const Weight& w, const std::vector<float>& al
   return reprise::testing::values_of(out);
 }
 
-// Those of kRowCounts for which the last row has other bits than if it is computed alone.
+// The numbers in kRowCounts with which the last row has other bits than if it is computed alone.
 std::vector<int64_t> rows_that_change_bits(const Weight& w, const Context& context,
                                            DType out_dtype = DType::kF32) {
   const std::vector<float> all = random_values(kAllRows * w.cols(), 3, w.input_dtype());
@@ -55,7 +55,7 @@ void expect_invariant(const Weight& w) {
     }
 }
 
-// Sizes that are no multiples of panels and tiles, one whose sums AMX adds up in blocks, and one
+// Sizes on and off multiples of panels and tiles, one whose sums AMX adds up in blocks, and one
 // that oneDNN cuts into several tiles.
 constexpr std::pair<int64_t, int64_t> kMatrixSizes[] = {
     {97, 75}, {64, 64}, {130, 515}, {70, 6000}, {600, 320}};

@@ -142,8 +142,8 @@ void add_plain(const std::string& model, const Layer& layer) {
 constexpr WeightFormat kCodes[] = {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4,
                                    WeightFormat::kNf4Double};
 
-// Codes, with inputs in bf16: shows from how many rows on expanding codes is a small part of the
-// product, and how much of a step's time streaming them saves.
+// Adds products of bf16 inputs with codes. They show how much of a step's time streaming codes
+// saves, and from how many rows on expanding the codes is a small part of the product.
 void add_codes() {
   const Layer& gate_up = kLlama2[2];
   add("llama-2-7b", gate_up, WeightFormat::kBF16, 128);

@@ -1,5 +1,5 @@
-// Compares products with weights, as numbers and as codes, with their definition in every
-// instruction set.
+// Compares products with their definition in every instruction set, for weights held as numbers and
+// as codes.
 #pragma once
 
 #include <fmt/core.h>
@@ -103,7 +103,7 @@ inline void expect_product(const Weight& w, const ProductInputs& inputs, int64_t
   }
 }
 
-// A product with weights held as numbers against the reference.
+// Compares a product of weights held as numbers with the reference.
 inline void check(const Weights& w, int64_t m, const Variant& variant, uint64_t seed,
                   const std::vector<Isa>& isas = available_isas()) {
   const ProductInputs inputs(w.packed, m, variant.has_bias, seed);
@@ -140,7 +140,7 @@ inline std::vector<double> bounds(const Coded& w, const std::vector<float>& x, i
   return bound;
 }
 
-// A product with weights held as codes against the reference.
+// Compares a product of weights held as codes with the reference.
 inline void check(const Coded& w, int64_t m, const Variant& variant, uint64_t seed,
                   const std::vector<Isa>& isas = available_isas()) {
   const ProductInputs inputs(w.packed, m, variant.has_bias, seed);

@@ -62,7 +62,8 @@ TEST(Linear, LargeMatrixMatchesTheReference) {
   }
 }
 
-// Every way to cut the rows into groups, over several blocks of the panels' depth and a rest.
+// Tries every way to cut the rows into groups. The 515 inputs are multiplied in several parts, of
+// which the last is not full.
 TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
   const Weights w(130, 515, DType::kBF16, 7);
   for (int64_t m = 5; m <= 70; ++m)
@@ -328,8 +329,8 @@ TEST(Linear, BlocksAreReadBackExactly) {
 
 bool has_products() { return cpu::products_are_built_in() && best_isa() >= Isa::kAvx512; }
 
-// With continuous batching every step has another m: 40 layers with some 60 sizes of a tile each
-// are more than the cache holds.
+// With continuous batching each step may have another m. Here 40 layers with some 60 sizes of a
+// tile each need more primitives than the cache holds.
 TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
   if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
   constexpr int64_t kMostRows = 256;
@@ -340,7 +341,7 @@ TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
   const Context context{.threads = 1, .isa = best_isa()};
   LinearWorkspace kept;
   std::vector<float> got(kMostRows * 70), want(kMostRows * 70);
-  for (int round = 0; round < 2; ++round)  // the second time, the first have left
+  for (int round = 0; round < 2; ++round)  // by round 1, the first primitives have left
     for (int64_t m = 1; m <= kMostRows; m += round == 0 ? 1 : 61)
       for (const Weights& w : layers) {
         LinearCall call{.x = x.data(), .m = m, .out = got.data()};

@@ -1,5 +1,5 @@
-// Weights as codes: which values they hold, how far these are from the given values, and how much
-// memory they take.
+// Tests weights held as codes: which values the codes hold, how far these are from the given
+// values, and how much memory the codes take.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,12 +72,12 @@ std::vector<float> values_that_codes_hold(WeightFormat format, int64_t rows, int
       const int64_t in_group = col % group;
       const float scale = std::ldexp(1.0f, static_cast<int>((row + col / group) % 5) - 3);
       if (format == WeightFormat::kInt8) {
-        // 127 in each row: what the scale is taken from
+        // Each row has a 127, from which its scale is taken.
         values.push_back(scale * static_cast<float>(in_group == 0 ? 127 : (col * 37) % 255 - 127));
       } else if (format == WeightFormat::kInt4) {
         values.push_back(scale * static_cast<float>(in_group % 16) - 3.0f);
       } else {
-        // One scale for the whole matrix, which is its mean.
+        // All groups have the same scale, so their mean, which nf4-double holds, is the scale.
         values.push_back(2.5f * kNf4Quantiles[static_cast<size_t>((in_group + row) % 16)]);
       }
     }

@@ -1,4 +1,4 @@
-// Products with weights as codes.
+// Tests products with weights held as codes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

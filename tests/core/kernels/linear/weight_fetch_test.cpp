@@ -1,4 +1,5 @@
-// Prefetches of weights: their texts, that they change no result, and their calibration.
+// Tests prefetches of weights: the texts of settings, that no setting changes a result, and
+// calibration.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The router, its groups and the sum of experts against their definitions.
+// Compares the router, its groups and the sum of experts with their definitions.
 #include "core/kernels/routing/routing.h"
 
 #include <fmt/format.h>
@@ -49,8 +49,8 @@ Routed route(const std::vector<float>& logits, int64_t experts, int64_t per_row,
   return out;
 }
 
-// The header's bound for each weight; for weights below the normal numbers, the loss if they are
-// flushed to zero.
+// The bound that routing.h promises for each weight, plus the loss if a weight below the normal
+// numbers is flushed to zero.
 std::vector<double> bounds_of(const std::vector<float>& logits, int64_t experts,
                               const reference::Routing& want, int64_t per_row) {
   std::vector<double> bounds;

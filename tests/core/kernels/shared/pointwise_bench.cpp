@@ -1,4 +1,4 @@
-// Links the benchmarks of row operations into one program, whose name baselines contain.
+// Links the benchmarks of row operations into one program. Baselines contain its name.
 #include <benchmark/benchmark.h>
 
 BENCHMARK_MAIN();

@@ -166,7 +166,7 @@ TEST_F(Checkpoint, ATiedHeadMayBeAbsentOrEqualOnly) {
   EXPECT_NE(open(), nullptr);
 }
 
-// safetensors' save_model() keeps the first of the two names.
+// Of the two names of a tied tensor, safetensors' save_model() keeps the first.
 TEST_F(Checkpoint, ATiedEmbeddingMayHaveTheHeadsName) {
   tensors_.erase(tensors_.begin());  // the embedding
   expect_error([&] { open(); }, {"model.embed_tokens.weight", "missing"});

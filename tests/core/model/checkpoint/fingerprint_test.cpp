@@ -48,7 +48,8 @@ TEST(Fingerprint, ChangesWithConfigAndWeights) {
   expect_another("another config");
 }
 
-// Archives and containers give all files the same time.
+// The fingerprint must not rely on times, because archives and containers give all files the same
+// time.
 TEST(Fingerprint, IsOfTheContentAndNotOfTheTime) {
   const TempDir folder;
   folder.write("config.json", "{}");

@@ -47,7 +47,7 @@ class GoldenCheckpoints : public ::testing::Test {
     return values;
   }
 
-  // Falcon's fused tensor against [all q; all k; all v] by plain index arithmetic.
+  // Compares our [all q; all k; all v] with Falcon's fused tensor, by plain index arithmetic.
   void expect_ungrouped(const std::string& model, bool is_bias) {
     const std::string suffix = is_bias ? "bias" : "weight";
     const ModelConfig config = load_config(root_ / model);

@@ -123,8 +123,7 @@ inline std::vector<TestTensor> tiny_llama_tensors() {
           {"lm_head.weight", {10, 8}, "F32", -3.0f}};
 }
 
-// The tiny model's tensors as a decoder is saved without its head: their names lack the prefix,
-// too.
+// The tiny model's tensors as a decoder without a head is saved: their names also lack "model.".
 inline std::vector<TestTensor> headless_llama_tensors() {
   std::vector<TestTensor> tensors = tiny_llama_tensors();
   tensors.pop_back();

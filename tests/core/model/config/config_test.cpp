@@ -1,4 +1,4 @@
-// config.json of each family: defaults, spellings, and an error for every feature that is not
+// Tests config.json of each family: defaults, spellings, and an error for every feature that is not
 // implemented.
 #include "core/model/config/config.h"
 

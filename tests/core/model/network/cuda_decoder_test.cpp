@@ -118,7 +118,8 @@ TEST_P(CudaFamily, NarrowWeightsStayNearTheReferenceAndTheCpu) {
     EXPECT_LE(max_difference(got, want), 2.0 * deviation) << "chunk " << chunk;
     EXPECT_LE(max_difference(got, cpu), 3.0 * deviation) << "chunk " << chunk;
   }
-  // f16 rounds 8 times as finely. (Random weights are values of bf16, which it holds as they are.)
+  // f16 rounds 8 times as finely. (The random weights are bf16 values, which f16 holds as they
+  // are.)
   Decoder& half = load(config(), DType::kF16);
   for (const int32_t chunk : {23, 1})
     EXPECT_LE(max_difference(all_logits(half, ids, chunk, DType::kF16), want), 2.0 * deviation / 8)
@@ -232,7 +233,7 @@ TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
   const std::vector<float> replayed = all_logits(decoder, ids, 1, DType::kBF16);
   EXPECT_GE(device_->graphs().replays(), 10);
   EXPECT_LE(device_->graphs().recordings(), 5);
-  // Computes chunks of two rows, one of which is the last. Every step differs, so none is replayed.
+  // One step of all 20 rows has another plan than the recorded steps, so nothing is replayed.
   const int64_t replays = device_->graphs().replays();
   const std::vector<float> whole = all_logits(decoder, ids, 20, DType::kBF16);
   EXPECT_EQ(device_->graphs().replays(), replays);
@@ -257,8 +258,8 @@ std::vector<float> logits_in_blocks(Decoder& decoder, int64_t block_tokens,
   return logits;
 }
 
-// A cache may come to lie at the place of another of the same size but with other strides. The
-// steps recorded with the other cache must not be replayed.
+// A cache may get the memory of an earlier cache that had the same size but other strides. Steps
+// recorded with the earlier cache must not be replayed.
 TEST_F(CudaModel, RecordedStepsAreOfOneLayoutOfTheCache) {
   load(small_model("llama-2-7b", 32), DType::kBF16);
   const std::vector<float> want = logits_in_blocks(*decoder_, 8, context_);
@@ -271,7 +272,8 @@ TEST_F(CudaModel, RecordedStepsAreOfOneLayoutOfTheCache) {
         << "blocks of " << block_tokens;
 }
 
-// A decoder that is loaded after another was dropped gets its memory, but has other weights.
+// A decoder that is loaded after another one was dropped gets the other's memory, but has other
+// weights.
 TEST_F(CudaModel, RecordedStepsAreOfOneDecoder) {
   const Json config = small_model("llama-2-7b", 32);
   std::map<uint64_t, std::vector<float>> first;

@@ -234,7 +234,8 @@ class Definition {
     return product(name + ".down_proj", inner);
   }
 
-  // Softmax over all experts, the largest few of it, and the shared experts beside them.
+  // The weighted sum of the experts that a softmax over all experts ranks highest, plus the shared
+  // experts.
   [[nodiscard]] Row experts(const std::string& name, const Row& x) const {
     Row p = product(name + ".gate", x);
     double all = 0.0, chosen = 0.0;

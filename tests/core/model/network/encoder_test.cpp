@@ -61,9 +61,9 @@ TEST_P(GoldenEncoder, HiddenStatesMatchAloneAndTogether) {
   EXPECT_LE(max_difference(std::span(both).subspan(want_b_.size()), want_a_), 1e-4);
 }
 
-// Hidden states are normed to about 1. bf16 rounds them to 2^-9 some six times in each of three
-// layers. Errors add up like a random walk, and the largest of 2,560 is about four deviations: 4 *
-// sqrt(18) * 2^-9 * (values up to 3) = 0.1.
+// Hidden states are normed to about 1. bf16 rounds them, with errors of about 2^-9, some six times
+// in each of three layers. Errors add up like a random walk, and the largest of 2,560 is about four
+// deviations: 4 * sqrt(18) * 2^-9 * (values up to 3) = 0.1.
 TEST_P(GoldenEncoder, Bf16StaysNear) {
   auto model = load_decoder(folder_, {.dtype = DType::kBF16}, context_);
   EXPECT_LE(max_difference(encode(*model, {{EncoderText{.ids = a_}}}), want_a_), 0.1);
@@ -145,7 +145,8 @@ INSTANTIATE_TEST_SUITE_P(Models, GoldenEncoder,
                            return name;
                          });
 
-// Distances beyond the table share its ends; a text longer than the table is computed.
+// Distances beyond the table use the entries at its ends, so a text longer than the table can be
+// computed.
 TEST(Encoder, RelativePositionsGoOnBehindTheTable) {
   REPRISE_NEEDS_DATA();
   for (const char* name : {"deberta-v1", "deberta-v3"}) {

@@ -154,7 +154,7 @@ TEST_P(Policies, ReusingItsOwnMapsChangesNothing) {
     Capture capture;
     EXPECT_LE(max_difference(logits_with(*decoder_, ids_, chunk, with(&capture)), want),
               kTwoLayersBound);
-    // bf16 moves each weight by up to 2^-9 of itself, at random. So an attended value of up to 4
+    // bf16 moves each weight by up to 2^-8 of itself, at random. So an attended value of up to 4
     // moves by less than 2^-8, and a logit, which is a sum of `hidden` such values with weights of
     // 1 / sqrt(hidden), moves by less than twice that in each of two layers. If the head is tied,
     // its weights are the embedding's, whose deviation is 1.

@@ -94,8 +94,9 @@ inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
   return run_layer(device, plan, q, run);
 }
 
-// Runs the plan with rows merged in the last block, as two layers with the same input: no counter
-// may stay behind. Expects the bits of `want`. Does nothing if the plan is not merged in this way.
+// Runs the plan with rows merged in the last block, twice, as two layers with the same input: the
+// first run must leave no counter behind. Expects the bits of `want`. Does nothing if the plan is
+// not merged in this way.
 inline void expect_same_in_last_block(const kv::AttentionPlan& plan,
                                       std::span<const RandomCache> caches,
                                       const std::vector<float>& q, const AttentionRun& run,

@@ -141,7 +141,8 @@ TEST(CudaAttentionExtremes, RowsThatSeeNothingAreZeroAmongRowsThatSee) {
       const auto got = run(plan, cache, q, settings);
       reprise::testing::expect_within(
           got, want, testing::bounds(plan, {&cache, 1}, q, settings, want), "nothing seen");
-      for (size_t row = 0; row < 40; row += row < 6 ? 1 : 3)  // by the mask; by the window
+      // The mask hides all keys from rows 0 to 5, and the window from every third row.
+      for (size_t row = 0; row < 40; row += row < 6 ? 1 : 3)
         for (size_t c = 0; c < kDim; ++c) ASSERT_EQ(got[row * kDim + c], 0.0f) << "row " << row;
     }
 }

@@ -69,8 +69,8 @@ std::vector<RandomCache> two_caches(int64_t kv_heads, DType second) {
   return caches;
 }
 
-// Every second tile has caches of two dtypes, so that the parts of a row belong to two launches. 20
-// heads of a kv head are more than a tile of 16 lanes.
+// Every second tile shape is run with caches of two dtypes, so that the parts of a row belong to
+// two launches. The 20 heads of a kv head are more than a tile of 16 lanes.
 TEST(CudaAttentionMerge, TheLastBlockMergesTheSameBits) {
   for (const int32_t shape : all_shapes()) {
     const std::vector<RandomCache> caches =

@@ -1,7 +1,8 @@
-// Prints a JSON object a line for steps of known shapes: the least that their attention must move
-// and compute, what the tiles move and compute, and the least time of both on each GPU; then the
-// same for the row kernels. With --tiles, prints the dynamic shared memory of each compiled
-// attention kernel, for tools/gpu_resources.py. Needs no device.
+// Prints one JSON object per line for steps of known shapes: the least that their attention must
+// move and compute, what the tiles move and compute, and the least time of both on each GPU. Then
+// prints bytes and least times of the row kernels and of the attention map kernels. With --tiles,
+// prints the dynamic shared memory of each compiled attention kernel, for tools/gpu_resources.py.
+// Needs no device.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

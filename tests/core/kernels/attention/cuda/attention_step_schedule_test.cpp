@@ -39,7 +39,7 @@ TEST(CudaStepSchedule, IndicesAreDividedExactly) {
   }
 }
 
-// A copy of the schedule, as a device has it that gets all changes.
+// A copy of the schedule as it lies on a device that has received all changes.
 class Mirror {
  public:
   size_t copy(UploadImage::Changes changes) {

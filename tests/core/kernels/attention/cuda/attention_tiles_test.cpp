@@ -55,7 +55,8 @@ TEST(CudaTiles, EveryShapeOfAnArchitectureFitsItsSharedMemory) {
                                                         : shape.blocks)
             << text_of(shape) << " of head size " << dim << " on " << gpu.name;
       }
-  // Three stages of head size 128 twice: 2 * (3 * 2 * 64 * 136 * 2 + 1024) bytes.
+  // Two blocks with three stages of head size 128 need 2 * (3 * 2 * 64 * 136 * 2 + 1024) bytes,
+  // more than an SM of an A100 has.
   EXPECT_EQ(resident_blocks(kTileShapes[1], 128, kA100), 1);
 }
 
@@ -81,7 +82,7 @@ TEST(CudaTiles, PartsFillAnEmptyMachineAndLeaveAFullOneAlone) {
     // 64 sequences of 32 kv heads: each slot gets several blocks.
     const std::vector<ItemLoad> many(64, item_of(1, 2048));
     for (const int32_t parts : choose_tiles(many, kLlama, gpu).parts) EXPECT_LE(parts, 2);
-    // Short ones are not worth a merge.
+    // Short items are not worth a merge.
     const std::vector<ItemLoad> short_ones = {item_of(1, 100)};
     EXPECT_EQ(choose_tiles(short_ones, few_heads, gpu).parts[0], 1);
   }
@@ -165,7 +166,7 @@ TEST(CudaTiles, ManyLanesAreMultipliedByWarpgroupsWhereThereAreSome) {
     EXPECT_EQ(chosen(gpu, 128), warpgroup_shape()) << gpu.name;
     EXPECT_EQ(chosen(gpu, 64), warpgroup_shape()) << gpu.name;
     EXPECT_NE(chosen(gpu, 80), warpgroup_shape()) << gpu.name;
-    GpuModel without = gpu;  // as for a program without the code
+    GpuModel without = gpu;  // as in a program without code for warpgroups
     without.has_warpgroups = false;
     EXPECT_NE(chosen(without, 128), warpgroup_shape()) << gpu.name;
   }
@@ -299,12 +300,12 @@ RunReads reads_of(int64_t tokens, int64_t items, int64_t rows) {
 
 TEST(CudaReads, ALongRunOfManyIsReadOnceAndAShortOneOfTwoByEach) {
   for (const GpuModel& gpu : kGpus) {
-    // 32 rows that each read the bytes, against one read of the bytes with the products of 32 rows.
+    // One read of 4096 tokens for 32 rows takes less than an eighth of the time of 32 reads.
     EXPECT_LT(8 * reads_us(reads_of(4096, 1, 32), gpu), reads_us(reads_of(4096, 32, 1), gpu))
         << gpu.name;
-    // A launch to merge costs more than a few tokens,
+    // For 64 tokens and two rows, one read costs more than two, because it needs a launch to merge.
     EXPECT_GT(reads_us(reads_of(64, 1, 2), gpu), reads_us(reads_of(64, 2, 1), gpu)) << gpu.name;
-    // unless the launch is needed anyway.
+    // For 4096 tokens, if that launch is needed anyway, one read costs less.
     RunReads shared = reads_of(4096, 1, 2), alone = reads_of(4096, 2, 1);
     shared.is_merged = alone.is_merged = alone.leaves_partials = true;
     EXPECT_LT(reads_us(shared, gpu), reads_us(alone, gpu)) << gpu.name;

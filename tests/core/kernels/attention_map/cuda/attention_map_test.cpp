@@ -133,7 +133,7 @@ AttentionParams plain(int64_t head_dim) {
   return {.scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
 }
 
-// Positive, as attention weights are, so that errors do not cancel.
+// The weights are positive, as attention weights are, so errors do not cancel.
 std::vector<float> random_weights(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> weight(0.0f, 1.0f);
@@ -175,7 +175,8 @@ TEST_F(CudaAttentionMap, PromptsMatchTheReferenceAtEveryEdge) {
   }
 }
 
-// Rows that share some segments, with gaps where masks hide the end of one, over two caches.
+// Rows share some segments, over two caches. Where a mask hides the end of a segment, the keys of a
+// row have a gap.
 TEST_F(CudaAttentionMap, RandomPlansMatchTheReference) {
   std::mt19937_64 random(7);
   const auto pick = [&](int low, int high) {

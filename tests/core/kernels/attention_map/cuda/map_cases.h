@@ -1,5 +1,5 @@
-// Attention maps of a prompt at the width of Llama-2-7B, of which rooflines are computed and
-// benchmarks are made.
+// Attention maps of a prompt at the width of Llama-2-7B. Tests compute rooflines of them, and
+// benchmarks measure the kernels on them.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace reprise::kernels::cuda::testing {
 inline constexpr int64_t kMapHeads = 32, kMapHeadDim = 128;
 
 struct MapCase {
-  const char* name = "";  // compute_map, or apply_map of the maps it names
+  const char* name = "";  // compute_map, or apply_map/FORMAT with the map's format
   const char* what = "";
   DType map_dtype = DType::kF32;
-  bool has_bytes = false;  // the map's, with a scale for each row
+  bool has_bytes = false;  // the map is in bytes, with a scale for each row
   bool is_applied = false;
   int64_t tokens = 0;
 

@@ -1,4 +1,4 @@
-// Clipping on a device against its definition.
+// Compares clipping on a device with its definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Embedding on a device against its definition.
+// Compares embedding on a device with its definition.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -34,7 +34,7 @@ float rounded(float value, DType dtype) {
 }
 
 struct Slot {
-  int64_t block, token;  // block < 0: none
+  int64_t block, token;  // block < 0: the row has no slot
 };
 
 // Expects that every element of the cache is either the rounded input of the row whose slot it lies

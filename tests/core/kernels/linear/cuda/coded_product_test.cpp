@@ -1,4 +1,5 @@
-// Weights as codes on the device: the codes equal the CPU's, and products match the reference.
+// Tests weights held as codes on the device: the codes equal the CPU's, and products match the
+// reference.
 #include <algorithm>
 #include <cmath>
 #include <limits>

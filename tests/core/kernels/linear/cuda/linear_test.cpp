@@ -1,4 +1,4 @@
-// Linear layers on the device: packing weights there, products, and biases in the epilogue.
+// Tests linear layers on the device: packing weights there, products, and biases in the epilogue.
 #include "core/kernels/linear/linear.h"
 
 #include "core/base/error.h"

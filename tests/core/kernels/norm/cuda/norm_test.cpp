@@ -29,7 +29,7 @@ std::vector<float> run(NormCall call) {
   const DeviceNumbers out(all, call.out_dtype);
   call.x = x.data();
   call.weight = weight.data();
-  call.bias = bias.data();  // null of no elements
+  call.bias = bias.data();  // null if it has no elements
   call.out = out.data();
   cuda::norm(call, nullptr);
   return out.values();

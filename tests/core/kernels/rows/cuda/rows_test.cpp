@@ -1,4 +1,4 @@
-// Picking, adding and narrowing rows.
+// Tests picking, adding and narrowing rows.
 #include "core/kernels/rows/cuda/rows.cuh"
 
 #include <gtest/gtest.h>

@@ -42,7 +42,7 @@ std::vector<int32_t> drawn(const std::vector<float>& logits, int64_t vocab,
   return tokens.values();
 }
 
-// Several draws of each of the rows with the options, against the CPU's.
+// Draws several times from each row, and expects the CPU's tokens.
 void expect_as_on_the_cpu(const std::vector<float>& logits, int64_t vocab,
                           const SamplingOptions& options) {
   constexpr int32_t kDraws = 2;
@@ -77,8 +77,8 @@ TEST(CudaDraw, TokensAreThoseOfTheCpuForAnyRule) {
   }
 }
 
-// More tokens than a batch has, with different logits, with some equal logits, and with all logits
-// equal.
+// A vocabulary larger than a batch (the tokens that the kernel sorts at once), with different
+// logits, with some equal logits, and with all logits equal.
 TEST(CudaDraw, TokensBehindTheFirstBatchAreFound) {
   constexpr int64_t kVocab = 5000;
   std::vector<float> logits = random_values(3 * kVocab, 8, DType::kF32, 3.0f);

@@ -9,15 +9,15 @@ An entry has
   shape    the shape in models/shapes/ with as many parameters
   serves   experiments that take it by --set but do not name it
   or       another command that brings it
-  sources  where its files come from, each one of
+  sources  a list of where its files come from; each is one of
     {"hub": REPOSITORY}                               the model files of a repository of the Hugging Face hub
     {"dataset": REPOSITORY, "revision", "files"}      files of a data set there; the revision is "main" if there is none
     {"github": REPOSITORY, "commit", "files"}         files of a commit
-    {"url", "size", "sha256", ...}                    one file
-"files" maps a path to {"size", "sha256", ...}. A file is kept under its own name, unless it has
+    {"url", "size", "sha256"}                         one file
+"files" maps a path to {"size", "sha256"}, which the hub may tell instead. A file keeps its own name, unless it also has
   to         the name to keep it under
-  unpack     {pattern: folder}: an archive, of whose members these are kept in that folder under their own names
-  constants  {variable: name}: a Python source, of which the texts of these variables are kept
+  unpack     {pattern: folder}: an archive, whose members that match are kept in the folder, under their own names
+  constants  {variable: name}: a Python source, of which the text of each variable is kept under the name
 """
 import difflib
 import json
@@ -88,7 +88,7 @@ def read_experiments(folder):
 
 
 def merged(base, changes):
-    """As the program merges a scale into an experiment: RFC 7396, where null removes a key."""
+    """Merges changes as the program merges a scale into an experiment: by RFC 7396, where null removes a key."""
     if not isinstance(changes, dict):
         return changes
     whole = dict(base) if isinstance(base, dict) else {}
@@ -115,12 +115,12 @@ def names_at(experiment, scale):
 
 
 def below(folder, sets):
-    """A folder of data sets that a sweep asks one by one; the folder itself without such a sweep."""
+    """The data sets in a folder, if a sweep asks them one by one; otherwise the folder itself."""
     return [f"{folder}/{name}" for name in sets] if sets else [folder]
 
 
 def file_of_paper(paper):
-    """The published table from which the papers' numbers of that name are read, if they are."""
+    """The published table from which the paper's numbers of this name are read; empty if they are not read from one."""
     file = HERE.parent / "results" / "papers" / f"{paper}.json"
     if not file.exists():
         return []

@@ -6,7 +6,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Problem(Exception):
-    """Printed without a traceback."""
+    """An error that the user can remedy, printed without a traceback."""
 
 
 def size_text(size):

@@ -27,7 +27,7 @@ def source_of(source):
 
 
 def listed_size(entry, place):
-    """Bytes: of what is there, else of what the catalogue knows; None if it does not know all."""
+    """The bytes of an entry: of what is there, or as the catalogue lists them; None if it does not list all."""
     if place.state() == store.HAVE:
         return place.size()
     files = [file for source in entry["sources"] for file in source.get("files", {"": source}).values()]
@@ -36,7 +36,7 @@ def listed_size(entry, place):
 
 
 def listed_files(entry, place):
-    """{file: size and hash}: of what is there, else of what will be downloaded, as far as the catalogue knows."""
+    """{file: size and hash} of an entry: of what is there, or of what will be downloaded, as far as the catalogue knows."""
     if place.state() == store.HAVE:
         return {file["path"] or entry["path"]: {"size": file["size"], "sha256": file["sha256"]}
                 for file in store.outputs(place.manifest())}
@@ -88,7 +88,7 @@ def list_all(catalogue, options):
 
 
 def prepared(entries, options, stack):
-    """The fetches that have work to do, and what was wrong with the others."""
+    """Prepares a fetch for each entry. Returns those that have work to do, and (entry, problem) where it failed."""
     fetches, problems = [], []
     for entry in entries:
         try:
@@ -148,7 +148,7 @@ def check(catalogue, options):
 
 
 def check_place(place):
-    """Prints how an entry is; False if something is wrong with it."""
+    """Prints the state of an entry. Returns False if something is wrong with it."""
     name = place.entry["name"]
     if place.state() == store.OWN:
         print(f"{name}: {place.path} was not fetched by this program, so there is nothing to compare it with")
@@ -181,7 +181,7 @@ def main(arguments):
         catalogue = Catalogue(options.catalogue, options.experiments)
         status = {"list": list_all, "get": get, "check": check}[options.action](catalogue, options)
         if sys.stdout is not None:
-            sys.stdout.flush()  # while an error can still be told
+            sys.stdout.flush()  # here an error can still be reported
         return status
     except Problem as problem:
         print(f"reprise: {problem}", file=sys.stderr)
@@ -193,7 +193,7 @@ def main(arguments):
         if error.filename is not None:
             print(f"reprise: cannot read {error.filename}: {error.strerror}. REPRISE_DATA names another folder.", file=sys.stderr)
             return 1
-        sys.stdout = None  # or Python would try again at its end
+        sys.stdout = None  # or Python would try to write again when it ends
         print(f"reprise: cannot write to standard output: {error.strerror}. Is the disk full, or was it closed?", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

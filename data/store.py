@@ -26,7 +26,7 @@ NOTHING = {"downloads": []}
 
 
 def data_folders():
-    """Absolute paths, the one that is written to first."""
+    """The absolute paths of the data folders. The first is the one that is written to."""
     cache = os.environ.get("XDG_CACHE_HOME") or (os.environ["HOME"] + "/.cache" if os.environ.get("HOME") else None)
     named = [os.environ.get("REPRISE_DATA"), cache and cache + "/reprise"]
     folders = [pathlib.Path(name).absolute() for name in named if name]
@@ -43,7 +43,7 @@ def digest(entry):
 
 
 def read_manifest(file):
-    """None if there is none. What it said is lost if it cannot be read or has another form: no file agrees with it."""
+    """The manifest; None if there is none. One that is no JSON or has another form counts as one without downloads."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def is_output(file):
 
 
 def write_json(file, content):
-    """Replaces the file as a whole."""
+    """Writes JSON to the file, which is replaced as a whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     half = file.with_name(file.name + ".half")
     with open(half, "w", encoding="utf-8") as stream:
@@ -96,7 +96,7 @@ class Place:
 
     def state(self):
         manifest = self.manifest()
-        if manifest is None or self.path.is_symlink():  # a link leads to what somebody else keeps
+        if manifest is None or self.path.is_symlink():  # a link leads to files that the user keeps elsewhere
             return OWN if self.path.exists() else MISSING
         if not self.path.exists():
             return MISSING
@@ -129,7 +129,7 @@ def outputs(manifest):
 
 
 def contents_of(download):
-    """What a download holds, as a key: where it comes from does not matter if its hash is known."""
+    """A key for the content of a download. If its hash is known, it does not matter where the download comes from."""
     ignored = ("outputs", "url", "revision") if "sha256" in download or "git_sha1" in download else ("outputs",)
     return json.dumps({fact: download[fact] for fact in download if fact not in ignored}, sort_keys=True)
 
@@ -143,7 +143,7 @@ def sha256_of(file):
         return hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else digest_of(stream)
 
 
-def digest_of(stream):  # Python 3.10
+def digest_of(stream):  # for Python 3.10, which has no file_digest()
     found = hashlib.sha256()
     while block := stream.read(1 << 20):
         found.update(block)
@@ -187,8 +187,8 @@ class Fetch:
         self.locks.close()
 
     def prepare(self):
-        """Learns what there is to bring, and what is here already: the files that an earlier run left, and those in place that
-        are as they were fetched. A plan that an earlier run left stands, so that all files are of one revision."""
+        """Finds out what there is to bring, and what is here already: files that an earlier run left, and files in place that
+        are as they were fetched. The plan of an earlier run is continued, so that all files are of one revision."""
         try:
             self.make_plan()
         except OSError as error:
@@ -218,14 +218,14 @@ class Fetch:
         for file in self.tree().rglob("*"):
             if not file.is_dir() and file not in kept:
                 file.unlink()
-        for file in self.place.staging.glob("*.part") if saved not in current else []:  # its number is of another plan
+        for file in self.place.staging.glob("*.part") if saved not in current else []:  # the part's number is one of another plan
             file.unlink()
         self.plan = {"name": self.entry["name"], "path": self.entry["path"], "digest": digest(self.entry), "downloads": downloads}
         self.save()
         self.tree().mkdir(parents=True, exist_ok=True)
 
     def refuse_foreign_files(self, *manifests):
-        """A fetch ends with the files of its plan alone, so the user's own files must not be in the folder that it replaces."""
+        """Raises Problem for the user's own files in the folder that a fetch replaces, because only the plan's files remain."""
         known = {self.in_place(output) for manifest in manifests for output in outputs(manifest)}
         for file in sorted(self.place.path.rglob("*")) if self.place.path.is_dir() else []:
             if (file.is_symlink() or not file.is_dir()) and file not in known:
@@ -233,7 +233,7 @@ class Fetch:
                               "command again")
 
     def in_place(self, output):
-        """Where an output is that was fetched before: below PATH, or PATH itself if that is one file."""
+        """The place of an output that was fetched before: below PATH, or PATH itself if that is one file."""
         return self.place.path if self.place.path.is_file() else self.place.file_of(output)
 
     def is_in_place(self, output):
@@ -300,7 +300,7 @@ class Fetch:
             raise Problem(f"{self.entry['name']}: {index['path']} names {lacking[0]}, which the repository does not have")
 
     def install(self):
-        """Manifest first: without PATH beside it it means nothing, and PATH appears by one rename."""
+        """Writes the manifest first, which means nothing as long as PATH is missing. PATH then appears by one rename."""
         self.refuse_foreign_files(self.place.manifest() or NOTHING, self.plan)
         for output in outputs(self.plan):
             staged = self.tree() / output["path"]
@@ -324,7 +324,7 @@ class Fetch:
 
     @staticmethod
     def stage(file, staged):
-        """Leaves the file where it is: PATH stays whole if this process is killed."""
+        """Links the file into the staged tree. It also stays where it is, so PATH is whole if this process is killed."""
         try:
             os.link(file, staged)
         except OSError:  # a file system without links
@@ -338,7 +338,7 @@ class Fetch:
 
 
 def refuse_full_disks(fetches):
-    """Before the first byte: all that is to come must fit."""
+    """Raises Problem, before the first byte is fetched, unless all that is to come fits on the disks."""
     for folder in {fetch.place.folder for fetch in fetches}:
         here = [fetch for fetch in fetches if fetch.place.folder == folder]
         refuse_full_disk(folder, sum(fetch.missing_bytes() for fetch in here), ", ".join(fetch.entry["name"] for fetch in here))

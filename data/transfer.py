@@ -22,13 +22,13 @@ from problem import Problem, size_text, write_problem
 try:
     import huggingface_hub
     if [int(part) for part in re.findall(r"\d+", huggingface_hub.__version__)[:2]] < [0, 23]:
-        huggingface_hub = None  # it would leave links in a folder of ours
-except (ImportError, AttributeError):  # AttributeError: a folder of that name
+        huggingface_hub = None  # older versions would leave links in a folder of ours
+except (ImportError, AttributeError):  # AttributeError: what was imported is a folder of that name
     huggingface_hub = None
 
 CHUNK = 1 << 20
 TIMEOUT_S = 60
-TRIES = 4  # without a further byte; a break after some bytes does not count
+TRIES = 4  # in a row that bring no further byte; a break after some bytes does not count
 GITHUB = "https://raw.githubusercontent.com"
 # The files of a model repository that the program reads, and licences. Other folders hold other formats.
 MODEL_FILES = ("*.safetensors", "*.json", "tokenizer.model", "vocab.txt", "merges.txt", "spm.model",
@@ -57,7 +57,7 @@ def token():
 
 
 class KeepTokenAtHome(urllib.request.HTTPRedirectHandler):
-    """The hub sends large files from other hosts, which must not see the token. Neither may who listens to http."""
+    """The hub sends large files from other hosts, which must not see the token. Nor may anybody who listens to http."""
     http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302  # which Python 3.10 does not follow
 
     def redirect_request(self, request, answer, code, *rest):
@@ -108,7 +108,7 @@ def refusal(status, url, repository):
 
 
 def patiently(what, pause_s):
-    """Calls what() again after a Break, a few times; then its sentence is the Problem."""
+    """Calls what() up to TRIES times, again after each Break. Raises the last Break's sentence as a Problem."""
     for attempt in range(TRIES):
         try:
             return what()
@@ -161,7 +161,7 @@ def is_listing(found):
 
 
 def told_by_headers(download):
-    """The size and the hash of a file of the hub, as the answer for it states them before it sends one elsewhere."""
+    """The size and the hash of a hub's file, as the hub's own answer states them, before any redirection."""
     def ask():
         try:
             with opened(download["url"], download["repository"], method="HEAD", redirects=StayHere) as answer:
@@ -255,7 +255,8 @@ def bring(download, part, progress, pause_s):
 
 
 def bring_by_library(download, part, progress, pause_s):
-    """By huggingface_hub, or without it where it fails without an answer of the hub: it does not follow every mirror."""
+    """Brings a file by huggingface_hub. If the library fails without an answer of the hub, brings it by HTTPS, because the
+    library does not follow every mirror."""
     place = part.parent / "huggingface_hub"
     try:
         path = huggingface_hub.hf_hub_download(download["repository"], download["path"], repo_type=download["type"],
@@ -303,7 +304,7 @@ def receive(download, part, before, progress):
         raise Break(f"{download['url']} is shorter than what an earlier try left; it was removed.") from error
     with answer:
         if answer.status != 206 or not answer.headers.get("Content-Range", "").startswith(f"bytes {before}-"):
-            before = 0  # all from the beginning
+            before = 0  # the server sends the file from its beginning
         length = answer.headers.get("Content-Length")
         end = before + int(length) if length is not None else size
         append(answer, part, before, end, download, progress)

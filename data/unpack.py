@@ -11,7 +11,7 @@ from problem import Problem, refuse_full_disk, write_problem
 
 
 def outputs_of(download, file, tree):
-    """Moves or unpacks the file into the folder `tree`; returns the names of what it gave, below that folder."""
+    """Moves or unpacks the file into the folder `tree`. Returns the names of what it gave, below that folder."""
     try:
         if "unpack" in download:
             return unpack(download, file, tree)
@@ -26,7 +26,7 @@ def outputs_of(download, file, tree):
 
 
 def unpack(download, file, tree):
-    """Keeps a member's own name alone, so that no archive decides where a file goes."""
+    """Keeps members of an archive under their file names alone, so that no archive decides where a file goes."""
     names = []
     try:
         with members_of(file) as members:
@@ -84,7 +84,7 @@ def members_of(file):
 
 
 def write_constants(download, file, tree):
-    """Reads the source without running it."""
+    """Writes the texts of variables of a Python source, which is read without running it."""
     texts = {}
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):

@@ -95,7 +95,7 @@ PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 
 
 def has_lost_its_reader(descriptor):
-    """Whether it is a pipe whose reader has closed it."""
+    """Returns whether the descriptor is a pipe whose reader has closed its end."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
@@ -479,7 +479,7 @@ def reservations_of(records):
     return [f"{text[:1].upper()}{text[1:]}: {texts.count(text)} of {len(records)} points." for text in sorted(set(texts))]
 
 
-# What becomes of INVALID runs in a figure of a family; other families draw them as the rest, or name them in the legend.
+# What becomes of INVALID runs in a figure of a family. Other families draw them like all runs, or name them in the legend.
 INVALID_RUNS = dict.fromkeys(("lines", "pareto", "stack"), ", and crossed out") | {"map": ", and left out; nothing is called fastest there"}
 
 

@@ -12,7 +12,7 @@ MOST_PANELS = 4
 
 
 def present(records: list[dict], names: tuple[str, ...]) -> list[str]:
-    """Returns the metrics that any record has."""
+    """Returns those of the names that are metrics of any record."""
     return [name for name in names if any(common.metric_of(record, name) is not None for record in records)]
 
 

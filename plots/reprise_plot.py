@@ -131,7 +131,7 @@ def draw(document, spec, target):
 
 
 def problem_of(spec, sentence):
-    """The place of a figure that cannot be drawn."""
+    """Returns what a page gets in place of a figure that cannot be drawn."""
     return {"name": spec["name"], "title": common.plain(printable(spec["title"])), "problem": common.plain(sentence)}
 
 

@@ -1,6 +1,6 @@
-"""Draws family "timeline": how many times as fast as the first method each other method serves the requests of a run, one
-after another, with a panel for each value of an axis. Both methods get the same requests, so requests are compared one by
-one; the line compares the sums of some requests in a row."""
+"""Draws family "timeline": the requests of a run one after another, and for each how many times as fast a method serves it
+as the first method does, with a panel for each value of an axis. All methods get the same requests, so points compare
+requests one by one. The line compares the sums of some requests in a row."""
 import common
 import lines
 
@@ -13,7 +13,7 @@ def near(values, index):
 
 
 def running_speedup(ours, theirs):
-    """Returns, for each request, their time for it and its neighbours over our time for the same."""
+    """Returns, for each request, their time for it and its neighbours, divided by our time for these."""
     return [sum(near(theirs, index)) / sum(near(ours, index)) for index in range(len(ours))]
 
 
@@ -51,7 +51,7 @@ def draw(document, spec):
     def series_of(record):
         return common.series_name(record, spec, varying)
 
-    def is_invalid(record):  # a curve is of two runs
+    def is_invalid(record):  # a curve compares two runs
         return any(map(common.invalid_reason, (record, firsts[record["group"]["id"]])))
 
     def name_of(record):

@@ -20,7 +20,7 @@ import sys
 NAME = re.compile(r"attention/(prefill|decode)/([^/]+)/heads:(\d+)/kv_heads:(\d+)/head_dim:(\d+)/rows:(\d+)/shared:(\d+)"
                   r"/own:(\d+)(?:/manual_time)?$")
 ROUNDS = 5
-SAMPLES = 20   # of PyTorch's, in a round; their median counts
+SAMPLES = 20   # number of PyTorch's samples in a round, whose median counts
 
 
 @dataclasses.dataclass

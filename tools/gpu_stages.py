@@ -148,8 +148,8 @@ def sanitizer(build, tool, tests, most_s):
 
 
 def counters(build, program, kernels):
-    """Reads the hardware's counters of one launch of each kernel; the log has them. `kernels` has the beginning of a name
-    of a benchmark for the beginning of each kernel's name."""
+    """Reads the hardware's counters of one launch of each kernel, which are printed to the log. `kernels` maps the
+    beginning of a kernel's name to the beginning of the name of a benchmark that launches it."""
     one_each = [f"ncu --clock-control none --kernel-name regex:^{kernel} --launch-skip 8 --launch-count 1 "
                 f"'{build}/bin/{program}' --benchmark_filter='^{benchmark}' --benchmark_min_time=0.001"
                 for kernel, benchmark in kernels.items()]
@@ -169,7 +169,7 @@ def checkers_stage(build):
 
 
 def choices_stage(build):
-    """Compares ways to compute the same, in turn: the way that a device shows to be faster becomes the default."""
+    """Times several ways to compute the same result, in turn. The one that is faster on the device becomes the default."""
     in_turn = ("--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true")
     return Stage("6", "choices that only a device can make", 240, [
         bench(build, "cuda_attention_bench", "last_block", "(last_block/)?attention/", in_turn),

@@ -50,7 +50,8 @@ def remarks_table(report: dict) -> Table:
 
 
 def noisy_notes(report: dict) -> list[str]:
-    """Returns "noisy (*), ...: latency_us at 3 of 96 points, ttft_ms at 1 of 96 points"."""
+    """Returns what the star means, and at how many points each metric has it: "ttft_ms at 1 of 96 points". Empty if no
+    metric is noisy."""
     facts = report["facts"]
     counts = {column["name"]: sum(column["name"] in fact["noisy"] for fact in facts) for column in report["columns"]}
     parts = [f"{name} at {count} of {len(facts)} points" for name, count in counts.items() if count > 0]

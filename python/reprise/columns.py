@@ -51,8 +51,8 @@ def invalid_reason(record):
 
 
 def invalid_speedup(record, records):
-    """Returns why a valid run's throughput_speedup does not count: it is over an INVALID run, that of the first method of its
-    group in `records`. "" if it counts, or if there is none."""
+    """Returns why a valid run's throughput_speedup does not count: it is relative to the first method of its group in
+    `records`, whose run is INVALID. "" if it counts, or if the record has none."""
     group = record["group"]
     if group["index"] == 0 or "throughput_speedup" not in record["metrics"] or invalid_reason(record):
         return ""

@@ -237,7 +237,7 @@ TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
   results::ResultsFolder folder = folder_of({record("recompute", 8, 1.5)}, kAxes, {"ttft_ms"});
   folder.run.settings.models = {{.model = "a"}};
   folder.run.settings.methods = {{.name = "recompute"}, {.name = "contiguous"}};
-  folder.records[0].settings.requested["weights"] = "";  // has no axis new_tokens yet
+  folder.records[0].settings.requested["weights"] = "";  // the axis new_tokens is missing
   folder.skipped = {{.point = "x",
                      .group = "g",
                      .label = "a  prompt_tokens=16",
@@ -250,7 +250,7 @@ TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
       << text;
 }
 
-// Entries of skipped groups as the runner writes them, with two methods in a group.
+// Entries of skipped groups, each with two methods, as the runner writes them.
 std::vector<results::SkippedPoint> skipped_groups(int groups) {
   std::vector<results::SkippedPoint> skipped;
   for (int group = 0; group < groups; ++group)

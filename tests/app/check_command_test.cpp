@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 class CheckCommand : public ::testing::Test {
  protected:
-  // Uses a lock of its own, so that other checks on this machine do not interfere.
+  // The lock of `reprise check` lies in TMPDIR. A folder for this test alone keeps other checks on
+  // this machine from interfering.
   void SetUp() override {
     fs::create_directories(dir_);
     setenv("TMPDIR", dir_.c_str(), /*overwrite=*/1);
@@ -92,14 +93,15 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
                    {"--record " + place + ": cannot write there"});
 }
 
-// The benchmarks run with settings of their own, so these options could change only the limits that
-// their results are compared with.
+// The benchmarks run with settings of their own, so --isa and --threads could change only the
+// limits that the results are compared with.
 TEST_F(CheckCommand, RefusesSettingsThatTheBenchmarksWouldNotGet) {
   for (const char* option : {"--isa", "--threads"})
     expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, option}, {option});
 }
 
-// A program of another kind whose name ended in _bench once made every check of a whole build fail.
+// A program that is no benchmark, but whose name ended in _bench, once made every check of a whole
+// build fail.
 TEST_F(CheckCommand, EveryBenchmarkProgramOfThisBuildListsItsOwn) {
   const fs::path bin = fs::path(REPRISE_PROGRAM).parent_path();
   const bool has_any = std::any_of(fs::directory_iterator(bin), {}, [](const auto& entry) {
@@ -110,7 +112,7 @@ TEST_F(CheckCommand, EveryBenchmarkProgramOfThisBuildListsItsOwn) {
                  {"matches none of the"});
 }
 
-// Each of these was once accepted: nan aborted the program, and 1e-300 ran beyond its budget.
+// Such values were once accepted: nan aborted the program, and 1e-300 ran beyond its budget.
 TEST_F(CheckCommand, RefusesNumbersThatMakeNoSense) {
   for (const char* option : {"--margin", "--budget", "--false-alarm", "--calibration"})
     for (const char* value : {"nan", "inf", "-inf", "1e-300", "1e300", "-1", "0", "0x10", "1e", ""})
@@ -155,8 +157,8 @@ TEST_F(CheckCommand, EndsWith130WhenInterrupted) {
   EXPECT_EQ(process.wait(), 130) << process.err();
 }
 
-// timeout(1) sends its signal to the program and to its group; two signals at once must count as
-// one interrupt.
+// timeout(1) sends its signal to the program and also to the program's group. The program then gets
+// two signals at once, which must count as one interrupt.
 TEST_F(CheckCommand, AnInterruptPrintsTheVerdictsSoFar) {
   const auto slow = [](const char* times) {
     return fmt::format(R"(sleep 0.02
@@ -175,8 +177,7 @@ esac)",
   while (process.err().find("Fixed: same") == std::string::npos &&
          std::chrono::steady_clock::now() < latest)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  // The signals are sent fast, because the program ends within a millisecond or two of the first
-  // one.
+  // The signals are sent fast, because the program ends within a millisecond or two of the first.
   for (int signal = 0; signal < 20; ++signal) {
     process.send(SIGINT);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -260,8 +261,8 @@ esac)",
   expect_refused({old, "--against", old, "--filter", "Old"}, {"every benchmark skips itself"});
 }
 
-// Flaky skips itself from its eighth run on: after the trial runs, but among the A/A pairs of a
-// comparison and among the samples of a recording.
+// The benchmark Flaky skips itself from its eighth run on. By then the trial runs have passed, but
+// not the A/A pairs of a comparison or the samples of a recording.
 TEST_F(CheckCommand, ABenchmarkThatSkipsItselfLaterIsLeftOutToo) {
   const fs::path runs = dir_ / "runs", record = dir_ / "record.json";
   const std::string flaky = script("flaky_bench", fmt::format(R"(case "$*" in
@@ -301,7 +302,7 @@ esac)",
                       (dir_ / "record.json").string(), "--budget", "600"},
                      dir_);
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  std::error_code missing;  // the trial runs are at most five
+  std::error_code missing;  // at most five runs of four bytes are trial runs
   while (!(fs::file_size(dir_ / "runs", missing) > 28 && !missing) &&
          std::chrono::steady_clock::now() < latest)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -29,7 +29,8 @@ TEST_F(CommandLine, EveryCommandExplainsItself) {
   }
 }
 
-// A copy of a shipped experiment is no name that `reprise data get` knows.
+// `reprise data get` does not know the name of an experiment's copy, so the note must name the
+// data.
 TEST_F(CommandLine, AStandInsNoteNamesWhatFetchesTheMissingData) {
   const testing::EnvironmentVariable data("REPRISE_DATA", dir_.string()),
       cache("XDG_CACHE_HOME", dir_.string());
@@ -103,7 +104,7 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
                  {"--metrics", "did you mean \"ttft_ms\""});
   expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft_ms.p98"},
                  {"--metrics", "unknown percentile of ttft_ms \"p98\""});
-  // These two were once refused after everything had been measured.
+  // The next two were once refused only after everything had been measured.
   expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft_ms,ttft_ms"},
                  {"--metrics", "names ttft_ms twice"});
   expect_refused({"run", "quickstart", "--dry-run", "--format", "jsn"},
@@ -115,7 +116,8 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});
 }
 
-// Faults of later points were once reported hours later, one fault per run.
+// A run once reported a fault only when it came to the faulty point, hours later, and then only
+// this one.
 TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
   fs::create_directories(dir_ / "cut");
   fs::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/config.json", dir_ / "cut/config.json");
@@ -140,7 +142,8 @@ TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
                            "did you mean \"quickstart\"", "(and 3 more like it)"});
     EXPECT_FALSE(fs::exists(dir_ / "out"));
   }
-  // Expects a fault of the heads (which do not divide) together with faults of the file itself.
+  // Faults of several points are told together (5 and 7 KV heads do not divide 32 heads), and so
+  // are several faults of the settings.
   expect_refused(
       {"run", "shared_prefix/crossover", "--dry-run", "--set", "sweep.kv_heads=32,5,7"},
       {"2 problems", "32 heads cannot share 5 kv_heads", "32 heads cannot share 7 kv_heads"});
@@ -149,7 +152,7 @@ TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
                  {"3 problems", "\"contiguous\"?", "\"f8\"", "\"ttft_ms\"?"});
 }
 
-// One sequence of 131072 tokens takes 0.3 GB, and 4096 sequences take 1.1 TB.
+// The keys and values of one sequence of 131072 tokens take 0.3 GB, those of 4096 take 1.1 TB.
 TEST_F(CommandLine, RunSkipsWhatDoesNotFitAndSaysSo) {
   const Json file = {{"name", "large"},
                      {"title", "A point too large for this machine"},

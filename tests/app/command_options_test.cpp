@@ -71,7 +71,7 @@ TEST_F(Options, EmptyNamesAndPathsAreRefused) {
   for (const char* name : {"", "int3"})
     expect_refused(on_model("generate", {"--ids", "1", "--weight-format", name}),
                    {"--weight-format", fmt::format("\"{}\"", name), "nf4-double"});
-  // CLI11 alone would take --no-plot for the folder.
+  // CLI11 by itself would take --no-plot as the value of the empty --out.
   expect_refused({"run", "quickstart", "--out=", "--no-plot"}, {"--out is empty"});
 }
 

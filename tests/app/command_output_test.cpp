@@ -104,8 +104,8 @@ TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   EXPECT_NE(measured.out.find("ttft_ms"), std::string::npos) << measured.out;
   for (const char* figure : {"ttft_ms.pdf", "ttft_ms.png"})
     EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
-  // If standard output is full too, the status tells that the table could not be printed. Measured
-  // records are kept.
+  // If standard output is full too, status 1 tells that the table could not be printed. The
+  // measured records are kept.
   EXPECT_EQ(shell(run + " --fresh", "> /dev/full 2> /dev/full").status, 1);
   const Outcome again = shell(run, "");
   EXPECT_EQ(again.status, 0) << again.err;
@@ -117,7 +117,8 @@ TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   EXPECT_NE(generated.out, "");
 }
 
-// Interrupts the program and the Python that draws, as Ctrl-C in a terminal does.
+// The Python that should draw is a script that interrupts the program and itself, as Ctrl-C in a
+// terminal does.
 TEST_F(Output, InterruptWhileFiguresAreDrawnIsNoFailedFigure) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   const fs::path python = dir_ / "python";
@@ -180,8 +181,8 @@ TEST_F(Output, ResultsThatAreNoFilesAreRefused) {
   EXPECT_TRUE(fs::is_empty(elsewhere));
 }
 
-// If a reader such as `head -1` closes the pipe, the program ends as by SIGPIPE and prints nothing
-// of its own.
+// If a reader such as `head -1` closes the pipe, the program prints nothing and ends with the
+// status of SIGPIPE (141), even where that signal is ignored.
 TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   const fs::path pipe = dir_ / "pipe";
   for (const char* ignoring : {"", "trap '' PIPE; "}) {
@@ -196,8 +197,8 @@ TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   }
 }
 
-// Notes whose reader has closed the pipe are lost, like notes on a full disk, whether the program
-// writes them or the Python that draws.
+// If the reader of the notes has closed the pipe, the notes are lost and nothing else, as on a full
+// disk. This holds for the program's notes and for those of the Python that draws.
 TEST_F(Output, ReaderOfNotesThatLeftCostsNothingElse) {
   const bool draws = has_matplotlib();
   const fs::path pipe = dir_ / "pipe";
@@ -213,7 +214,7 @@ TEST_F(Output, ReaderOfNotesThatLeftCostsNothingElse) {
     EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
 }
 
-// The reader of both streams has closed its end when the figures' names are printed.
+// By the time the figures' names are printed, the reader of both streams has closed its end.
 TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   const Outcome measured = reprise(run_command({"--no-plot"}));

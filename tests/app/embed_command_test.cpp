@@ -45,8 +45,8 @@ class EmbedCommand : public CommandLine {
     for (const float value : vector) squares += double{value} * value;
     return std::sqrt(squares);
   }
-  // Expects status 1 and a message that contains each of `parts`; returns the vectors written
-  // before.
+  // Expects status 1 and a message that contains each of `parts`. Returns the standard output: the
+  // vectors of the lines before the refused one.
   [[nodiscard]] std::string refused(const std::string& input, const std::vector<std::string>& more,
                                     const std::vector<std::string>& parts) const {
     const Outcome outcome = embed(input, more);
@@ -91,7 +91,7 @@ TEST_F(EmbedCommand, WeightsMayBeCodes) {
   for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(coded[i], plain[i], 0.02) << i;
 }
 
-// Sends many lines, so that several batches are computed; all lines count, in order.
+// 900 lines take several batches. Each line must have its vector, in the order of the lines.
 TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
   std::string input;
   for (int i = 0; i < 900; ++i)
@@ -151,7 +151,7 @@ TEST_F(EmbedCommand, LongTextsAreCutAndCounted) {
 }
 
 // The program reads only as much of a long line as the model can take, here 12 tokens. The first
-// vector shows that the skipped rest changes nothing.
+// line begins with the same 12 tokens, so the two vectors must be equal.
 TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   std::string line;
   while (line.size() < 3'000'000) line += "a b c d ";
@@ -162,7 +162,8 @@ TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(all[1][i], all[0][i], 1e-6);
   EXPECT_NE(outcome.err.find("2 of 3 texts have more than 12 tokens"), std::string::npos)
       << outcome.err;
-  // White space makes no tokens, so the beginning of such a text may miss tokens that follow later.
+  // White space makes no tokens. So the part that is read may have too few tokens, although more
+  // follow.
   const std::string blank = "a" + std::string(3'000'000, ' ') + "b";
   EXPECT_EQ(parsed(refused("a\n" + blank + "\nb\n", {}, {"input line 2", "shorten it"})).size(),
             1u);
@@ -221,7 +222,7 @@ TEST_F(EmbedCommand, TheSameLinesGiveTheSameBytes) {
 
 // ---- methods ----
 
-// The words of a run with AttnCache and its stored texts.
+// The options of a run with AttnCache, which stores the texts of the file `stored`.
 std::vector<std::string> attn_cache_words(const std::string& options, const std::string& stored) {
   return {"--method", "attn_cache", "--method-options", options, "--stored", stored};
 }
@@ -235,7 +236,7 @@ TEST_F(EmbedCommand, WhereNothingHitsVectorsAreTheModelsOwn) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto got = parsed(outcome.out), want = vectors("a b c\nd e\nf\n");
   ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i)  // one text in a step here, three in the other run
+  for (size_t i = 0; i < got.size(); ++i)  // one text a step here, but three in the other run
     for (size_t c = 0; c < 32; ++c) EXPECT_NEAR(got[i][c], want[i][c], 1e-6) << i;
   for (const char* part : {"\"attn_cache\" is approximate", "0 of 3 texts hit, 0 of 6 layers",
                            "stored_texts: 2 texts", "\"below_threshold\":2"})
@@ -345,8 +346,9 @@ TEST_F(EmbedCommand, ThePoolingDoesNotChooseTheDroppedLayers) {
   }
 }
 
-// The stored maps are computed without the dropped layers. So a text that finds its own maps loses
-// nothing, however much dropping the layers changes.
+// AttnCache runs beside a method that drops layers, and its stored maps are computed without these
+// layers. So a text that finds its own maps has the vector that the other method alone gives, and
+// the bound on the loss lets it hit, however much dropping the layers changes.
 TEST_F(EmbedCommand, ALossIsBoundedAgainstTheOtherMethodAlone) {
   std::string input;
   for (const char* who : {"cat", "dog", "bird"})
@@ -364,7 +366,7 @@ TEST_F(EmbedCommand, ALossIsBoundedAgainstTheOtherMethodAlone) {
     EXPECT_NE(outcome.err.find(hits), std::string::npos) << outcome.err;
   };
   expect_beside(R"({"method": "block_drop", "dropped": 2})", "12 of 12 texts hit");
-  // No layer of the model is left to look a text up in.
+  // If all five layers drop their attention, none is left in which to look a text up.
   expect_beside(R"({"method": "attn_drop", "dropped": 5})", "0 of 12 texts hit");
 }
 

@@ -26,7 +26,7 @@ TEST_F(CommandLine, ShippedExperimentsAreAcceptedForADevice) {
   const std::vector<std::string> names = shipped_experiments();
   ASSERT_GT(names.size(), 40u);
   for (const std::string& name : names) {
-    if (name == "chunk_attention/reduction") continue;  // of the CPU alone
+    if (name == "chunk_attention/reduction") continue;  // runs on the CPU alone
     const Outcome outcome = reprise({"run", name, "--scale", "smoke", "--device", "cuda", "--set",
                                      "kv_dtype=f16", "--dry-run"});
     EXPECT_EQ(outcome.status, 0) << name << ": " << outcome.err;
@@ -43,7 +43,8 @@ TEST_F(CommandLine, WhatADeviceCannotDoIsRefusedBeforeAnythingIsMeasured) {
                  {"direct_reduction on device cuda", "leave the option out", "--device cpu"});
 }
 
-// A server that started with such settings could not serve a single request.
+// If such settings were not refused, a server would start and then could not serve a single
+// request.
 TEST_F(CommandLine, CommandsRefuseWhatADeviceCannotDoBeforeTheyLoadAModel) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"serve", "--port", "0"},
@@ -137,7 +138,7 @@ TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
   for (const Json& record : records) EXPECT_EQ(record["settings"]["requested"]["batch"], 1);
 }
 
-// Half of the device's memory is the default for keys and values. One sequence takes 0.63 GiB.
+// By default, half of the device's 1 GiB is for keys and values. One sequence takes 0.63 GiB.
 TEST_F(CommandLine, AServersKeysAndValuesGetHalfOfTheDevicesMemory) {
   const fs::path shipped = fs::path(REPRISE_SOURCE_DIR) / "models" / "quickstart";
   Json config = read_json(shipped / "config.json");
@@ -158,7 +159,7 @@ case "$*" in
 esac
 )";
   fs::permissions(program, fs::perms::owner_all);
-  setenv("TMPDIR", dir_.c_str(), /*overwrite=*/1);  // a lock of its own
+  setenv("TMPDIR", dir_.c_str(), /*overwrite=*/1);  // where the check's lock lies
   const Outcome outcome = reprise({"check", program, "--against", program, "--budget", "0.1",
                                    "--calibration", "4", "--device", "cuda", "--json", json});
   unsetenv("TMPDIR");

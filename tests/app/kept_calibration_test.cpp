@@ -1,4 +1,4 @@
-// The calibration that commands measure once and keep in the cache folder.
+// Tests the calibration that commands measure once and keep in the cache folder.
 #include <gtest/gtest.h>
 
 #include <fstream>

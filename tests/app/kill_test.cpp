@@ -1,5 +1,5 @@
-// Kills a sweep by SIGKILL again and again. The same command continues it, and the records are
-// those of an undisturbed run.
+// Kills a sweep by SIGKILL again and again. The same command must continue it each time, and the
+// records must be those of an undisturbed run.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -41,8 +41,8 @@ class KillTest : public ::testing::Test {
     const auto size = fs::file_size(dir_ / out / "records.jsonl", error);
     return error ? 0 : size;
   }
-  // The facts that must be equal in two runs: for each point, its settings and the generated
-  // tokens.
+  // What must be equal in two runs, by point: settings, seeds, answers, group and number of
+  // samples.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
     for (const Json& record : results::lines_of(results::read_records(dir_ / out))) {

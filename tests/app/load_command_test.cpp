@@ -20,7 +20,7 @@ TEST_F(LoadCommand, RefusesWhatIsNoServerAndNoExperiment) {
                  {"--nonce", "--reuse all"});
 }
 
-// --beside once took the arguments behind it for further servers.
+// --beside once took the arguments behind its value as further servers.
 TEST_F(LoadCommand, AnotherServerMayStandBeforeTheFirst) {
   expect_refused({"load", "--beside", "a=http://127.0.0.1:9", "--beside", "b=nowhere",
                   "http://127.0.0.1:9", "serving/tree", "--scale", "smoke"},

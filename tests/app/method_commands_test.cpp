@@ -92,7 +92,7 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
       has_run = outcome.status == 0;
       err = outcome.err;
     } else {
-      continue;  // this column is a kind, not a command
+      continue;  // the cell is of a kind of experiment, not of a command
     }
     EXPECT_EQ(has_run, cell.refusal.empty()) << place << ": " << err;
     ++(has_run ? accepted : refused);
@@ -192,7 +192,7 @@ TEST_F(MethodCommands, APromptThatImportsModulesGeneratesWhatPmlRunDoes) {
     EXPECT_EQ(found.out, wanted.out) << mode;
     EXPECT_NE(found.err.find("of them cached"), std::string::npos) << found.err;
   }
-  // Plain prompts stay plain.
+  // A prompt without markup gives the same text as without a method and a schema.
   EXPECT_EQ(generate("{}", "Once upon").out,
             reprise({"generate", "--model", "quickstart", "--dtype", "f32", "--max-new-tokens",
                      "16", "--prompt", "Once upon"})
@@ -213,7 +213,7 @@ TEST_F(MethodCommands, ASchemaIsRefusedWhereNobodyReadsIt) {
                  {"nothing.xml"});
 }
 
-// The schema's modules take seconds to encode, and the signal comes when the first are stored.
+// The schema's modules take seconds to encode. The signal comes when the first of them are stored.
 TEST_F(MethodCommands, AnInterruptWhileModulesAreEncodedLeavesNoneBehind) {
   const auto temporary = dir_ / "temporary";
   const std::string schema = (dir_ / "s.xml").string();
@@ -240,14 +240,15 @@ TEST_F(MethodCommands, AnInterruptWhileModulesAreEncodedLeavesNoneBehind) {
   }
 }
 
-// The program waits for the text before it watches for interrupts, so that the first one ends it.
+// The program watches for interrupts only after it has read the prompt, so that an interrupt ends
+// the wait for the prompt at once.
 TEST_F(MethodCommands, AnInterruptEndsTheWaitForAPromptWithMarkup) {
   const std::string pipe = (dir_ / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   Subprocess process({REPRISE_PROGRAM, "generate", "--model", "quickstart", "--method",
                       "prompt_cache", "--schema", kPml + ".schema.xml", "--prompt-file", pipe},
                      dir_);
-  int writer = -1;  // opens as soon as the program reads
+  int writer = -1;  // can be opened as soon as the program reads
   for (int looks = 0; writer < 0 && looks < 20000; ++looks) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);

@@ -128,8 +128,8 @@ TEST_F(ModelCommands, TheSummaryTellsWhyItStopped) {
   const Outcome length =
       reprise(on_model("generate", {"--ids", "5,6", "--max-new-tokens", "3", "--ignore-eos"}));
   EXPECT_NE(length.err.find("stopped by length, 3 tokens"), std::string::npos) << length.err;
-  // 256 tokens are equally likely: among 40 seeds, with up to 100 tokens each, some draw the token
-  // that ends the text.
+  // At temperature 100, all 256 tokens are about equally likely. Among 40 seeds with up to 100
+  // tokens each, some draw the token that ends the text.
   bool has_ended = false;
   for (int seed = 0; seed < 40 && !has_ended; ++seed) {
     const Outcome outcome =
@@ -223,7 +223,7 @@ TEST_F(ModelCommands, TextThatIsNotUtf8NamesItsFileAndLine) {
   expect_refused({"run", "quickstart", "--scale", "smoke", "--dry-run", "--set",
                   "workload={\"name\":\"text_prompts\",\"file\":\"" + file + "\"}"},
                  {file, "in line 2"});
-  // A prompt that no position could hold is refused before it is tokenized.
+  // A prompt of far more bytes than the model has positions is refused before it is tokenized.
   std::ofstream(file) << std::string(3 << 20, 'a');
   expect_refused({"generate", "--model", "quickstart", "--prompt-file", file},
                  {file, "3145728 bytes", "at most 2048 tokens"});

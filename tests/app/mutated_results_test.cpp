@@ -1,5 +1,5 @@
-// A results folder may come from anywhere. Whatever fault it has, printing and drawing must succeed
-// or end with one sentence that names the file.
+// A results folder may come from anywhere. Whatever is wrong in it, printing and drawing must
+// succeed or end with one sentence that names the file.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -41,7 +41,7 @@ class Mutator {
  public:
   explicit Mutator(uint64_t seed) : random_(seed) {}
 
-  // The text of a JSON document with one fault, and in `what` a description of the fault.
+  // Returns `text`, a JSON document, with one fault, and describes the fault in `what`.
   std::string mutate(const std::string& text, std::string& what) {
     const size_t kind = below(8);
     if (kind == 0) {
@@ -243,8 +243,8 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
     const std::string what = mutate(mutator, folder);
     std::string message;
     ASSERT_NO_THROW(message = refusal(folder)) << what;  // no other exception may come
-    // Runs the program on some folders of each outcome, to see tracebacks, crashes and misplaced
-    // figures.
+    // Runs the program itself on the first few folders of each outcome: tracebacks, crashes and
+    // misplaced figures show only there.
     int& count = message.empty() ? drawn : refused;
     ++count;
     if (!message.empty()) {
@@ -261,7 +261,7 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
   expect_pages();
 }
 
-// Tests every place of a manifest, not only those that are drawn.
+// Tries every place of the manifest in turn, where the test above tries places at random.
 TEST_F(MutatedResults, ANullAnywhereInTheManifestIsDrawnOrRefused) {
   const fs::path folder = dir_ / "mutant";
   fs::copy(dir_ / "good", folder, fs::copy_options::recursive);
@@ -280,7 +280,8 @@ TEST_F(MutatedResults, ANullAnywhereInTheManifestIsDrawnOrRefused) {
   expect_pages();
 }
 
-// A file of records alone has its settings in itself, and no manifest to be checked with.
+// A file of records without its folder has the settings in its first line (the run's entry), and no
+// manifest to be checked with.
 TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) {
   constexpr uint64_t kRecordsSeed = kSeed + 1;
   constexpr int kFiles = 150;
@@ -289,11 +290,11 @@ TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) 
   const std::string good = read_file(dir_ / "good" / "records.jsonl");
   const std::string file = (dir_ / "alone.jsonl").string();
   const std::string undrawn = "the plot script /nowhere/reprise_plot.py is not there";
-  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);  // another test draws
+  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);  // nothing is drawn here; another test draws
   int refused = 0, told = 0;
   for (int f = 0; f < kFiles; ++f) {
     std::string what;
-    // The run's entry, or its first record.
+    // Damages the run's entry and the first record by turns.
     const size_t begin = f % 2 == 0 ? 0 : good.find('\n') + 1, end = good.find('\n', begin);
     write(file, good.substr(0, begin) + mutator.mutate(good.substr(begin, end - begin), what) +
                     good.substr(end));

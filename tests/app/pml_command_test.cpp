@@ -203,8 +203,8 @@ TEST_F(PmlRun, AnUnknownModeNamesTheNearest) {
 
 TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
   // The prompt gives no argument, so the argument's positions stay empty in both runs. With an
-  // argument the runs would differ: imported tokens after it see it in a whole prompt, but not in a
-  // repair.
+  // argument the runs would differ: in a whole prompt, the imported tokens behind the argument
+  // attend to it, but in a repair they do not.
   const std::string text = "<prompt schema=\"trip\"><plan/><rome/> six</prompt>";
   write("p.xml", text);
   const Outcome whole = run({"--no-cache", "gapped", "--dtype", "f32"});
@@ -225,7 +225,8 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   EXPECT_NE(damaged.err.find(".segment"), std::string::npos) << damaged.err;
   expect_note(damaged, "computed anew");
   EXPECT_EQ(damaged.out, first.out) << "nothing is generated from wrong states";
-  // Modules that this prompt does not import were removed, too, and are encoded by the next run.
+  // The damaged run also removed modules that this prompt does not import. The next run encodes
+  // them.
   const Outcome mended = run({"--store", store});
   EXPECT_EQ(mended.err.find("computed anew"), std::string::npos) << mended.err;
   EXPECT_EQ(mended.out, first.out);
@@ -238,7 +239,8 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   EXPECT_EQ(run({"--store", store}).out, first.out);
 }
 
-// Schemas with equal texts at equal positions, in which the names of two modules are swapped.
+// The two schemas have equal texts at equal positions. They differ only in the names of their two
+// modules, which are swapped.
 TEST_F(PmlRun, FourWritersOfOneStoreGetTheirOwnStates) {
   const auto schema_of = [&](const std::string& one, const std::string& other) {
     return write(

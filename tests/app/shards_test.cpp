@@ -69,8 +69,8 @@ class ShardsTest : public ::testing::Test {
     ASSERT_EQ(process->wait(), 0) << process->err();
   }
 
-  // The facts that must be equal in two runs: for each point, its settings and the generated
-  // tokens.
+  // What must be equal in two runs, by point: settings, seeds, answers, group and number of
+  // samples.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
     for (const Json& record : results::lines_of(results::read_records(dir_ / out))) {
@@ -103,8 +103,9 @@ class ShardsTest : public ::testing::Test {
     const auto size = fs::file_size(file, error);
     return error ? 0 : size;
   }
-  // Returns the first of the files that holds the records of a group. The process that wrote them
-  // is already at its next group, so a kill loses at most that group's half-written records.
+  // Waits until one of `files` holds the records of a whole group, and returns its index. The
+  // process that writes the file is then at its next group, so a kill loses at most records of that
+  // group.
   [[nodiscard]] size_t first_written(const std::vector<fs::path>& files) const {
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (std::chrono::steady_clock::now() < latest) {
@@ -130,7 +131,7 @@ TEST_F(ShardsTest, FourShardsMakeTheSetOfOne) {
   EXPECT_EQ(written_records("shards"), kPoints);
   for (int i = 1; i <= kProcesses; ++i)
     EXPECT_GT(bytes_of(dir_ / "shards" / fmt::format("records-{}of4.jsonl", i)), 0u);
-  // Each record names its writer, and the machine as this writer measured it.
+  // Each record names its writer, and describes the machine as this writer measured it.
   for (const Json& record : results::lines_of(results::read_records(dir_ / "shards"))) {
     const auto writer = record["writer"].get<std::string>();
     const Json machine = read_json(dir_ / "shards" / ("machine-" + writer + ".json"));
@@ -189,7 +190,8 @@ TEST_F(ShardsTest, ShardKilledLosesAtMostItsGroupInFlight) {
   processes[2]->send(SIGKILL);
   processes[2]->wait();
   for (int i : {0, 1, 3}) EXPECT_EQ(processes[static_cast<size_t>(i)]->wait(), 0);
-  // Its part is two groups of two points, and at least one group was written.
+  // The killed shard's part is two groups of two points, and at least one of the groups was
+  // written.
   EXPECT_GE(outcome("shards").size(), kPoints - 2);
   run_alone(shard_command("shards", 2));
   EXPECT_EQ(outcome("shards"), outcome("whole"));

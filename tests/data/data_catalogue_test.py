@@ -22,7 +22,7 @@ NOWHERE = {"datasets/reference_results/prompt_cache/critical_point.csv"}
 
 
 def strings(value, path=()):
-    """All texts of an experiment file, with the keys that lead to them."""
+    """Returns all texts of an experiment file, each with the keys that lead to it."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from strings(inner, (*path, key))

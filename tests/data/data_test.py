@@ -89,7 +89,7 @@ class Case(unittest.TestCase):
         self.entries.append({"name": name, "kind": "data", "path": path or name, "licence": "MIT", "sources": sources, **more})
 
     def plain(self, name, content, **more):
-        """A source outside the hub."""
+        """Makes a file outside the hub, and returns its source for a catalogue."""
         self.hub.plain["/" + name] = content
         return {"url": f"{self.hub.home}/{name}", "size": len(content), "sha256": hashlib.sha256(content).hexdigest(), **more}
 

@@ -59,7 +59,7 @@ class PeerScripts(unittest.TestCase):
         self.assertEqual((len(times["whole_ms"]), len(times["cached_ms"])), (3, 3))
         self.assertEqual(statistics.median(times["whole_ms"]), 3.0)   # the first call is a warm-up
         heads = [head for head, _ in sample.asked]
-        self.assertEqual(len(set(heads[:4])), 4)   # nothing of a whole prompt was there before
+        self.assertEqual(len(set(heads[:4])), 4)   # each whole prompt is a new one
         self.assertEqual(set(heads[4:]), {heads[-1]})
         self.assertNotIn(heads[-1], heads[:4])
 

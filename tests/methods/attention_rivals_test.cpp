@@ -87,10 +87,12 @@ TEST(San, AsCodedComparesWholeHeadsInNats) {
   for (san::MapDivergence* divergence : {&published, &coded})
     show(*divergence, {{1, 0, 1, 0}, {1, 0, 0, 1}});
   EXPECT_DOUBLE_EQ(published.between(0, 1), 0.5);
-  // As one distribution each: p = (1/2, 0, 1/2, 0), q = (1/2, 0, 0, 1/2), m = (1/2, 0, 1/4, 1/4).
-  // Both have 1/2 ln(1/2 / 1/2) + 1/2 ln(1/2 / 1/4) against m.
+  // The released code compares whole heads, each as one distribution: p = (1/2, 0, 1/2, 0), q =
+  // (1/2, 0, 0, 1/2), m = (1/2, 0, 1/4, 1/4). Both have 1/2 ln(1/2 / 1/2) + 1/2 ln(1/2 / 1/4)
+  // against m.
   EXPECT_DOUBLE_EQ(coded.between(0, 1), 0.5 * std::log(2.0));
-  // A shorter prompt, one row with nothing in common: one of three rows, but one of two heads.
+  // A shorter prompt has one row, in which the maps have nothing in common. That is one of three
+  // rows, but one of two heads.
   const float first[] = {1, 0}, second[] = {0, 1};
   for (san::MapDivergence* divergence : {&published, &coded}) {
     divergence->observe_map(0, kernels::contiguous_map(first, DType::kF32, 1, 1, 2));

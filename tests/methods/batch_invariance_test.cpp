@@ -29,8 +29,8 @@ Tokens random_prompt(std::mt19937_64& random, int32_t count) {
   return tokens;
 }
 
-// `watched` joins in step 3 beside `others` sequences of all lengths up to 300. Some of them begin
-// like it, one is equal to it and computed before.
+// `watched` joins in step 3 beside `others` sequences of all lengths up to 300. Some of the others
+// begin like `watched`, and sequence 1 is equal to it and is computed before.
 std::vector<Arrival> crowd_of(const Tokens& watched, int32_t others,
                               engine::LogitsMode mode = engine::LogitsMode::kDrawn) {
   std::mt19937_64 random(7);
@@ -138,7 +138,8 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Alone, a sequence of more than 2048 tokens is otherwise split along its keys.
+// Without batch invariance, a sequence of more than 2048 tokens that runs alone is split along its
+// keys.
 TEST(BatchInvariance, HoldsForLongSequencesAndLargeBatches) {
   std::mt19937_64 random(2);
   const Tokens watched = random_prompt(random, 2500);
@@ -151,7 +152,7 @@ TEST(BatchInvariance, HoldsForLongSequencesAndLargeBatches) {
               drawn_of(watch.alone(watched)));
 }
 
-// The shipped model; with weights of `format`, if there is one.
+// The shipped model, with weights of `format` if that is given.
 std::unique_ptr<model::Decoder> shipped_model(const Context& context,
                                               std::optional<WeightFormat> format = {}) {
   const auto folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "quickstart";

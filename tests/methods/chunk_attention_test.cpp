@@ -36,7 +36,7 @@ TEST(ChunkAttention, DirectReductionIsAnOptionOfEveryPreset) {
 }
 
 // The paper's prefix lookup avoids computing shared keys and values again [§3.2]; the released code
-// is given those of whole prompts.
+// is given the keys and values of whole prompts.
 TEST(ChunkAttention, ThePaperReusesInPrefillAndTheReleasedCodeDoesNot) {
   EXPECT_TRUE(read_chunk({{"preset", "as_published"}}).tree.reuse_prefill);
   EXPECT_FALSE(read_chunk({{"preset", "as_coded"}}).tree.reuse_prefill);

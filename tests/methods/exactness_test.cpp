@@ -23,8 +23,9 @@ Tokens random_tokens(std::mt19937_64& random, int32_t count, int32_t vocab) {
   return tokens;
 }
 
-// Prompts with a common head, some with a longer one in common, one equal to the head, one to a
-// prompt before it, and one that shares nothing; they join at different steps and leave at others.
+// Prompts that begin with a common head, some of them with a longer one. One prompt is the head
+// alone, one is equal to an earlier prompt, and one shares nothing. The requests join and leave at
+// different steps.
 struct Scene {
   Tokens system, longer;  // `longer` begins with `system`
   std::vector<Arrival> arrivals;

@@ -77,7 +77,7 @@ class SkipLayer final : public model::LayerPolicy {
   int64_t layer_;
 };
 
-// ---- What holds them. ----
+// ---- The models, states and runs that the tests need. ----
 
 std::vector<int32_t> some_tokens(int32_t count, int32_t seed) {
   std::vector<int32_t> tokens;

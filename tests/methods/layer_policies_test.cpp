@@ -30,7 +30,7 @@ std::unique_ptr<Decoder> six_layers(const std::string& shape = "tinyllama-1.1b")
   return random_decoder(json, Context::machine());
 }
 
-// A policy that applies a function of the layer, and records how each layer ended.
+// A policy that acts by a function of the layer's number, and records what it is asked and told.
 class Scripted final : public LayerPolicy {
  public:
   using Script = std::function<LayerAction(int64_t)>;
@@ -146,7 +146,7 @@ TEST(PolicyChain, TheFirstThatDoesNotComputeDecidesAndTheOthersHearOfIt) {
   EXPECT_EQ(first->overruled_layers, (std::vector<int64_t>{0, 2}));
   EXPECT_EQ(second->overruled_layers, (std::vector<int64_t>{1}));
   EXPECT_EQ(first->points, second->points);
-  // A skipped layer passes no attention.
+  // The three skipped layers pass the point kDone alone, the other three also kAttended.
   EXPECT_EQ(first->points.size(), 3u * 1 + 3u * 2);
   EXPECT_EQ(first->points.front(), (std::pair{int64_t{0}, BlockPoint::kDone}));
   EXPECT_EQ(first->rows, 5);
@@ -168,7 +168,7 @@ TEST(LayerTimes, EveryPartOfABlockCountsOnceAndNothingElseChanges) {
   EXPECT_EQ(times.layers().size(), 6u);
 }
 
-// Each part lasts one tick of the clock, which is read twice for it.
+// Each part lasts one tick of the clock, which is read before and after the part.
 TEST(LayerTimes, AttentionInPartsIsTheSameAttention) {
   for (const char* shape : {"tinyllama-1.1b", "falcon-7b", "mpt-7b"}) {
     auto decoder = random_decoder(scaled_down(shape), Context::machine());
@@ -187,7 +187,7 @@ TEST(LayerTimes, AttentionInPartsIsTheSameAttention) {
       EXPECT_EQ(time.keys_ns, 10);
       EXPECT_EQ(time.values_ns, 10);
       EXPECT_EQ(time.rotary_ns, rotates ? 10 : 0);
-      EXPECT_EQ(time.map_ns, 0);  // none is computed as values
+      EXPECT_EQ(time.map_ns, 0);  // no layer stores its map
       EXPECT_EQ(time.attention_ns, rotates ? 90 : 70);
     }
     times.reset();
@@ -198,7 +198,6 @@ TEST(LayerTimes, AttentionInPartsIsTheSameAttention) {
   }
 }
 
-// A block whose attention was turned off leaves the cosine of its attention at 1.
 TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
   for (const char* shape : {"tinyllama-1.1b", "falcon-7b", "mpt-7b"}) {
     auto decoder = random_decoder(scaled_down(shape), Context::machine());
@@ -251,8 +250,8 @@ TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
   }
 }
 
-// He et al. compare all tokens of every layer. So the pooling of a text, which decides the wanted
-// rows, does not decide which layers are dropped.
+// He et al. compare all tokens of every layer. So the dropped layers do not depend on the pooling
+// of a text, which decides the wanted rows.
 TEST(LayerSimilarity, AllRowsCountInEveryLayerWhateverIsWanted) {
   auto decoder = six_layers();
   const std::vector<int32_t> ids = some_prompt(5);

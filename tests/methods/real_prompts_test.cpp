@@ -23,8 +23,8 @@ using testing::MethodUnderTest;
 using Tokens = std::vector<int32_t>;
 using Texts = std::vector<std::string>;
 
-// Two variants of a system prompt around the place where they differ, and a third that differs
-// earlier.
+// Cuts of three variants of a system prompt around the place where the first two begin to differ;
+// the third differs earlier. A fourth text breaks off the first one and goes on otherwise.
 Texts system_prompts(size_t before, size_t after) {
   const auto folder = data_dir() / "prompts" / "gemini-cli";
   const std::string first = read_file(folder / "01.txt");
@@ -86,7 +86,7 @@ Texts five_shot_prompts(size_t most_bytes) {
 }
 
 struct TextScene {
-  Tokens prefix;  // common to the requests of a kind, as a user would declare it
+  Tokens prefix;  // what the first two prompts have in common, as a user would declare it
   std::vector<Arrival> arrivals;
 };
 

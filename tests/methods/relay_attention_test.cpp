@@ -42,7 +42,7 @@ Tokens counting(int32_t first, int32_t count) {
   return tokens;
 }
 
-// A buffer of five blocks, of which the prefix fills two.
+// The prefix has a buffer of five blocks, of which it fills two.
 TEST(RelayAttention, TheBufferOfAPrefixIsHeldWithItsSequenceAndWhileItIsKept) {
   RelayAttention cache({.block_tokens = 4, .most_prefixes = 1, .prefix_buffer_tokens = 20});
   kv::BlockPool pool(
@@ -63,7 +63,7 @@ TEST(RelayAttention, TheBufferOfAPrefixIsHeldWithItsSequenceAndWhileItIsKept) {
           .admitted)
       << "two spare blocks and the buffer are seven";
   EXPECT_EQ(pool.used_blocks(), 0);
-  // Preempted, it gives all back and is admitted anew.
+  // A preempted prefix gives all blocks back and is admitted anew.
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(cache.admit({.id = -2, .tokens = prefix, .max_new_tokens = 0}, pool).admitted);
     EXPECT_EQ(pool.used_blocks(), 5);

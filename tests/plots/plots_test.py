@@ -159,7 +159,7 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("A paper", caption_of(whole, {"family": "map", "y": "speedup"}))
 
     def test_numbers_of_means_are_not_drawn_and_not_named(self):
-        """The documents of reports have them for the rows of tables."""
+        """Documents of reports have papers' numbers of means, but only for the rows of tables."""
         import lines
         from common import caption_of, page_caption_of
         mean = {"relay_attention 8 512 4-mean": {"speedup": {"value": 3.0, "unit": "ratio"}}}

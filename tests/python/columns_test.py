@@ -54,7 +54,7 @@ class SameAsExport(unittest.TestCase):
         theirs = exported(source, *(["--metrics", ",".join(metrics)] if metrics else []))
         ours = read(source, metrics)
         papers = {name for name in theirs if " " in name}   # "latency_us A100": a paper's number, which records do not hold
-        # For a file of records the program takes the shipped experiment's metrics: some that no record has, percentiles.
+        # For a file of records the program adds the shipped experiment's metrics: percentiles, and some that no record has.
         shipped = {name for name, texts in theirs.items() if not any(texts)}
         if pathlib.Path(source).is_file() and not metrics:
             shipped |= {name for name in theirs if re.search(r"\.p\d", name)}
@@ -65,7 +65,7 @@ class SameAsExport(unittest.TestCase):
             self.assertEqual(len(theirs[name]), len(ours[name]), source)
             for row, (text, value) in enumerate(zip(theirs[name], ours[name])):
                 where = f"{source}, row {row}, column {name}"
-                if name == "noisy":   # in the order of the experiment's metrics there
+                if name == "noisy":   # the program has the order of the experiment's metrics
                     self.assertEqual(sorted(text.split()), sorted(value.split()), where)
                 else:
                     self.assert_same_value(value, text, where)
@@ -174,7 +174,7 @@ class SameAsExport(unittest.TestCase):
         with self.assertRaises(AssertionError) as theirs:
             exported(folder)
         self.assertIn(str(ours.exception), str(theirs.exception))
-        (folder / "run.json").write_text(json.dumps(run | {"config_hash": ""}), encoding="utf-8")   # as older ones
+        (folder / "run.json").write_text(json.dumps(run | {"config_hash": ""}), encoding="utf-8")   # as in older folders
         self.assertEqual(len(self.assert_same(folder)["point"]), 8)
 
     def test_what_is_no_record_is_an_error_that_names_the_file(self):

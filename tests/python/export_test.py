@@ -315,8 +315,8 @@ class LlmD(WithFolder):
         metric = record["metrics"]["ttft_ms"]
         self.assertEqual({key: found["latency"]["time_to_first_token"].get(key) for key in ("p50", "p25", "p90", "p99", "max")},
                          {"p50": metric["value"], "p25": metric["q1"], "p90": metric["p90"], "p99": None, "max": metric["max"]})
-        self.assertNotIn("inter_token_latency", found["latency"])   # it needs a mean
-        asked = record["settings"]["requested"]   # users who wait for their answers, each request served
+        self.assertNotIn("inter_token_latency", found["latency"])   # its statistics need a mean
+        asked = record["settings"]["requested"]   # a closed loop in which each request was served
         self.assertEqual(found["requests"]["input_length"]["mean"],
                          record["metrics"]["prompt_tokens_total"]["value"] / asked["requests"])
         self.assertEqual(document["scenario"]["load"]["standardized"]["concurrency"], asked["most_in_flight"])

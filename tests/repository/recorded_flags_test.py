@@ -10,7 +10,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
-# Targets that never run between two times: they read files before a run, or write records and pages after it.
+# Targets whose code is never timed: they read files before a run, or write records and pages after it.
 MAY_DIFFER = {"reprise_longbench", "reprise_questions", "reprise_sentence_sets", "reprise_results", "reprise_checks",
               "reprise_app_parts", "reprise_app_report", "reprise_commands"}
 MEASURED = {"reprise_kernels", "reprise_engine", "reprise_methods", "reprise_kinds", "reprise_serving", "reprise_experiments",

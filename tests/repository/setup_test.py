@@ -10,11 +10,11 @@ import unittest
 
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 STUBS = {
-    # Each package is installed for two architectures, $ABSENT for none.
+    # Each package is installed for two architectures, except $ABSENT, which is not installed.
     "dpkg-query": """[ "$3" != "$ABSENT" ] || exit 1
 case "$2" in *'\\n') printf 'installed\\ninstalled\\n' ;; *) printf installedinstalled ;; esac""",
     "apt-get": "", "apt-cache": "exit 1", "id": "echo 1000", "sudo": 'echo "sudo $*"',
-    # With the pip of Ubuntu 22.04. $IS_OLD is 0 for Python 3.10, else 1.
+    # Its pip is that of Ubuntu 22.04. $IS_OLD is 0 for Python 3.10, else 1.
     "python3": """case "$*" in
   -c*) exit "$IS_OLD" ;;
   *--root-user-action*) exit 2 ;;

@@ -7,7 +7,7 @@
 namespace reprise::results {
 namespace {
 
-// A folder of one record, at these values of the axes.
+// A folder with one record, measured with the settings `measured`, of a sweep over `axes`.
 ResultsFolder folder_of(const Fields& measured, const std::map<std::string, Values>& axes) {
   ResultsFolder folder;
   Record record = sample_record("p", "g", 0, 1);
@@ -21,7 +21,7 @@ ResultsFolder folder_of(const Fields& measured, const std::map<std::string, Valu
   return folder;
 }
 
-// All combinations of the values would be 200^5 places.
+// All combinations of the five axes' values would be 200^5 places.
 TEST(MissingPoints, AreThoseOfTheCases) {
   std::map<std::string, Values> axes = {{"batch", {1, 2}}};
   std::vector<Fields> cases;

@@ -57,8 +57,8 @@ TEST(Means, OfADegradationIsThatOfTheMeans) {
   EXPECT_FALSE(means_of(folder(records)).at(0).metrics.contains("speedup_degradation"));
 }
 
-// Mean rows show the papers' averages. A paper's row that names a preset is shown at records that
-// name this preset.
+// Mean rows show the papers' averages. If a paper's row names a preset, it is shown only at records
+// of this preset.
 TEST(Means, HaveThePapersAverages) {
   std::vector<Record> records = {record("san", "sts12", 0.2), record("san", "sts13", 0.6)};
   for (Record& one : records)

@@ -110,7 +110,7 @@ TEST(PaperNumbers, FaultsNameFileAndKey) {
   EXPECT_NE(refusal(file).find("hardware"), std::string::npos);
 }
 
-// A folder with one file, which REPRISE_DATA names while this lives.
+// A folder with one file. REPRISE_DATA names the folder as long as the object lives.
 class DataFolder {
  public:
   DataFolder(const char* file, const char* text) {
@@ -335,8 +335,8 @@ TEST(PaperNumbers, NeverStandBesideAnotherModel) {
   EXPECT_TRUE(load_paper_numbers("attn_cache_table4").at(of_another).empty());
 }
 
-// A setting that the paper fixed is one of its numbers' settings, even if its table has no column
-// for it.
+// If the paper fixed a setting, its numbers stand only beside points with this setting, even if the
+// paper's table has no column for it.
 TEST(PaperNumbers, StandBesideTheSettingsThatTheirPaperFixed) {
   const auto expect_fixed = [](const char* name, Fields point, const char* setting,
                                const Value& other) {

@@ -54,8 +54,8 @@ TEST(SignedRank, AgreesWithCountingEverySignPattern) {
 }
 
 TEST(SignedRank, AgreesWithThePublishedTable) {
-  // For two-sided 0.05, the critical values of W are 0, 2, 3, 5, 8 for n = 6 ... 10, and 52 for n =
-  // 20.
+  // For two-sided 0.05, the critical values of W for n = 6 to 10 are 0, 2, 3, 5 and 8; for n = 20
+  // it is 52.
   const auto p_of = [](int n, int w) {
     std::vector<double> d = one_to(n);  // negative ranks that add up to w
     for (int rank = n, left = w; rank > 0; --rank)
@@ -132,7 +132,7 @@ TEST(RankSum, AgreesWithCountingEveryOrder) {
           above += (chosen >> i & 1u) == 0 && (chosen >> j & 1u) != 0 && all[j] > all[i] ? 1 : 0;
       return above;
     };
-    const int seen = pairs_above(0xfe0);  // y stands at 5 ... 11
+    const int seen = pairs_above(0xfe0);  // y stands at 5 to 11
     int as_far = 0, orders = 0;
     for (uint32_t chosen = 0; chosen < (1u << 12); ++chosen) {
       if (std::popcount(chosen) != 7) continue;

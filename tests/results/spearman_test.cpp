@@ -137,7 +137,7 @@ TEST(BootstrapSpearman, PerfectOrderIsAPoint) {
   const Interval interval =
       bootstrap_spearman(Numbers{1, 2, 3, 4, 5, 6}, Numbers{2, 3, 5, 7, 11, 13});
   EXPECT_DOUBLE_EQ(interval.high, 1.0);
-  EXPECT_GT(interval.low, 0.9);  // resamples of six equal pairs have no order, and are rare
+  EXPECT_GT(interval.low, 0.9);  // resamples without an order (six equal pairs) are rare
 }
 
 // A correlation may be negative, but a time may not.

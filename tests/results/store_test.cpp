@@ -43,7 +43,7 @@ class StoreTest : public ::testing::Test {
     return {{"config_hash", threads == 2 ? "00000000000000aa" : "bb"},
             {"settings", {{"threads", threads}}}};
   }
-  // A group of the points NAME-0, NAME-1, ...
+  // A group of the points NAME-0 to NAME-(`of` - 1).
   static std::vector<Record> group(const std::string& name, int of) {
     std::vector<std::string> points;
     for (int i = 0; i < of; ++i) points.push_back(name + "-" + std::to_string(i));
@@ -368,7 +368,7 @@ TEST_F(StoreTest, AfterTheNamedLinesAreDeletedTheOtherGroupsAreThere) {
         lines.insert(at, std::string(*at));
       write(lines);
       const std::string text = message(manifest());
-      if (text.empty()) continue;  // at the end, or a whole group
+      if (text.empty()) continue;  // the damage was to the last line or to a whole group
       ++refused;
       const std::regex named("Delete lines? ([0-9]+)(?: to ([0-9]+))?");
       std::smatch found;
@@ -577,8 +577,8 @@ TEST_F(StoreTest, PointThatTwoWritersMeasuredIsReadOnce) {
   EXPECT_EQ(lines_of(alone.records()), lines_of(records));
 }
 
-// If a kill tears one writer's last group, the records of other writers remain, and so do its
-// earlier ones. When it opens its file again, it truncates only its own file.
+// If a kill tears one writer's last group, the records of other writers remain, and so do this
+// writer's earlier ones. When the writer opens its file again, it truncates only that file.
 TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
   {
     TestStore a(dir_, manifest(), false, "1of2");

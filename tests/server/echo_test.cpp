@@ -1,4 +1,4 @@
-// Completions that echo their prompt, over a real socket, with the shipped model.
+// Tests completions that echo their prompt, over a real socket, with the shipped model.
 #include <gtest/gtest.h>
 
 #include "server/echo.h"

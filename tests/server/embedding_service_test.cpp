@@ -59,7 +59,7 @@ class EmbeddingServiceTest : public ::testing::Test {
   void expect_counted(const std::string& line) {
     EXPECT_TRUE(is_counted(line)) << line << " not in\n" << metrics_.text();
   }
-  // Waits until an earlier request is in the queue.
+  // Waits until a request that was sent before is in the queue.
   void wait_for_queue() {
     for (int i = 0; i < 2000 && !is_counted("reprise_requests_waiting 1"); ++i) ::usleep(10'000);
     if (!Metrics::absence().empty()) ::usleep(500'000);
@@ -122,7 +122,7 @@ TEST_F(EmbeddingServiceTest, RequestsBeyondTheLimitComeBackLater) {
   EXPECT_EQ(status_of(second), 0);
 }
 
-// A request may be cancelled or expire in the queue and during a step, which goes on.
+// A request may be cancelled or expire in the queue and during a step. The step goes on.
 TEST_F(EmbeddingServiceTest, WhoIsGoneOrLateIsForgotten) {
   close_gate();
   make();

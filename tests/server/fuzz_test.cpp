@@ -161,7 +161,7 @@ void exchange(int port, Mutations& mutations) {
   EXPECT_EQ(all.find("HTTP/1.1 500"), std::string::npos) << all.substr(0, 500);
 }
 
-// Sends many requests from several threads. Equal seeds send the same.
+// Sends many requests from several threads. The same seed sends the same requests.
 void send_many(int port, int requests, int seed) {
   constexpr int kThreads = 16;  // most threads wait at any time
   std::vector<std::thread> threads;
@@ -188,7 +188,8 @@ TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
     if (round == 0) before = resident_bytes();
   }
   EXPECT_TRUE(server.server().service().wait_idle(std::chrono::seconds(20)));
-  // The first half allocates memory that stays: heaps of threads, tables of libraries.
+  // Only the second half of the requests counts: the first allocates memory that stays, such as
+  // heaps of threads and tables of libraries.
   const int64_t grown = resident_bytes() - before;
   RecordProperty("grown_kib", static_cast<int>(grown / 1024));
   std::printf("%d requests from seed %d, memory of the second half: %+lld KiB\n", requests, seed,

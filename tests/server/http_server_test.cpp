@@ -313,8 +313,8 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
     if (fill()) {
       RawClient one_more(port());
       refusal = one_more.answer().status;
-      // A client that sends its request only after the refusal is not reset, because a reset could
-      // cost it the refusal.
+      // A client that sends its request only after the refusal is not reset. A reset could cost it
+      // the refusal.
       could_send = true;
       for (int piece = 0; piece < 3; ++piece) {
         could_send = could_send && one_more.send(get_text("/echo"));
@@ -428,7 +428,8 @@ TEST_F(HttpServerTest, ClosingRefusesConnectionsAndEndsIdleOnes) {
   EXPECT_FALSE(RawClient(port()).is_open());
 }
 
-// Closing does not wait for clients that reconnect. Each is answered, or loses at most one request.
+// Closing does not wait for clients that reconnect. Each client is answered, or loses at most one
+// request.
 TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
   constexpr int kClients = 64;
   Metrics metrics;
@@ -456,7 +457,7 @@ TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
   EXPECT_LE(unanswered, kClients);
 }
 
-// A body without a stated size counts as the largest while it is read.
+// A body of unknown size counts as the largest allowed one while it is read.
 TEST(HttpServer, AChunkedBodyThatWasReadCountsWithItsSize) {
   Metrics metrics;
   std::promise<void> release;

@@ -193,7 +193,7 @@ class LoadRuns(unittest.TestCase):
     def test_each_kind_of_reuse_finds_what_it_allows(self):
         share = {}
         for reuse in ("none", "session", "prefix_within_run", "all"):
-            with Server() as server:  # a warm one with "all": the second of two runs counts
+            with Server() as server:  # the second run counts, which with "all" finds a warm server
                 runs = [self.load(server, "serving/traces", "--set", "settings.arrivals=sessions", "--set",
                                   "settings.most_in_flight=2", "--set", "settings.shared_tokens=128", "--reuse", reuse)
                         for _ in range(2)]
@@ -202,7 +202,7 @@ class LoadRuns(unittest.TestCase):
             share[reuse] = runs[1][2]["metrics"]["cached_token_share"]["value"]
         self.assertEqual(share["none"], 0)
         self.assertGreater(share["session"], 0.1)  # the conversation's earlier turns
-        self.assertGreater(share["prefix_within_run"], share["session"])  # and the first text that all have
+        self.assertGreater(share["prefix_within_run"], share["session"])  # and the first text, which all prompts have
         self.assertGreater(share["all"], share["prefix_within_run"])
 
     def test_modelled_steps_are_refused_before_anything_is_sent(self):

@@ -259,7 +259,7 @@ TEST_F(ServiceTest, NanEndsItsRequestAlone) {
       }
       EXPECT_EQ(tokens_of(all_pieces(good, 1)), wanted) << method;
     }
-    EXPECT_EQ(tokens_of(all_pieces(submit({1, 2, 3}, 200), 1)), wanted) << method;  // it lives
+    EXPECT_EQ(tokens_of(all_pieces(submit({1, 2, 3}, 200), 1)), wanted) << method;  // still served
     expect_nothing_left();
   }
 }

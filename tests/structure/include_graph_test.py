@@ -43,8 +43,8 @@ PARTS_MAY_KNOW = {
     "front": ["promise", "cpu"],
 }
 BELOW_KINDS = ["core", "methods", "baselines", "workloads", "results", "experiments/framework", "experiments/serving"]
-# The folders that each folder may know besides itself; folders inside them are included, folders that they know are
-# not. Each arrow is a decision.
+# The folders that each folder may know besides itself, and with them the folders inside these. What a known folder
+# knows is not included. Each entry is a decision.
 MAY_KNOW = {
     "core/base": [],
     "core/device": ["core/base"],
@@ -95,7 +95,7 @@ def folder_of(path):
     return max(found, key=len) if found else None
 
 
-SHARED_ISLAND = "methods/layer_policies"   # no method: rules for layers that methods are made of
+SHARED_ISLAND = "methods/layer_policies"   # no method: rules for layers, of which methods are made
 
 
 def island_of(path):

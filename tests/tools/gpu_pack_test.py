@@ -19,7 +19,7 @@ PACK = TREE / "tools/gpu_pack.sh"
 sys.path.insert(0, str(TREE / "tools"))
 import gpu_run  # noqa: E402  (the folder is an argument)
 
-# The files of the stand-ins that stand for a library's own parts: files that the globs of third_party.cmake match.
+# The stand-in of each library: files that the globs of third_party.cmake match.
 FILES = {
     "benchmark": ["include/benchmark/benchmark.h", "src/benchmark.cc", "src/benchmark_main.cc"],
     "boost": ["boost/math/distributions/normal.hpp", "boost/asio/ip/tcp.hpp", "boost/beast/http.hpp"],
@@ -92,7 +92,7 @@ class GpuPack(unittest.TestCase):
             self.assertIn(f"{folder} {package} 1.2-3", manifest)
             self.assertIn(f"./{folder}/COPYRIGHT", names)
             for part in parts:
-                if part != "xxh3.h":   # of older versions alone
+                if part != "xxh3.h":   # only older versions have it
                     self.assertIn(f"./{folder}/{part}", names)
 
     def test_the_tree_configures_with_the_pack_alone(self):

@@ -42,10 +42,10 @@ std::string message(const std::string& name, const ArrivalOptions& options) {
   }
 }
 
-// The mean of n gaps with coefficient of variation c has a relative standard deviation of c /
-// sqrt(n). For a gamma variable, that of the variance is sqrt((2 + 6 c^2) / n), and half of it for
-// the root of the variance. The cv is root over mean, so the two add up; 5 times their sum is
-// allowed.
+// The mean of n gaps with coefficient of variation (cv) c has a relative standard deviation of c /
+// sqrt(n). The variance of n gamma variables has one of sqrt((2 + 6 c^2) / n), and the root of the
+// variance half of that. The cv is the root over the mean, so the two deviations add up; 5 times
+// their sum is allowed.
 TEST(Arrivals, HaveTheStatedMeanAndCoefficientOfVariation) {
   constexpr int64_t kItems = 200000;
   for (const double rate : {0.25, 40.0})

@@ -1,4 +1,4 @@
-// The lists of workloads and of arrival processes.
+// Tests the lists of workloads and of arrival processes.
 #include "workloads/registry.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Reading prompt files and cutting text to length.
+// Tests how prompt files are read, and how text is cut to length.
 #include "workloads/text_prompts.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ RATES = {"output_token_rate": ("output_tokens_per_s", "tokens/s"), "total_token_
 
 
 def mean_length(record, tokens):
-    """Returns tokens for each served request, or None."""
+    """Returns the mean number of tokens of a served request, or None."""
     requests = serving.served(record)
     return tokens / requests if requests and tokens is not None else None
 

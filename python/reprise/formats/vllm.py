@@ -39,7 +39,7 @@ def result(record):
     fields = {
         "date": date_of(record), "endpoint_type": backend, "backend": backend, "label": columns.label_of(record),
         "model_id": serving.model_of(record), "num_prompts": count_of(record, "ended_requests"),
-        # Beside vLLM's own fields, as its --metadata adds them.
+        # The next two lines are fields of our own, which stand where vLLM puts those of its --metadata.
         "experiment": record["experiment"]["name"], "scale": record["experiment"].get("scale"), "point": record["point"],
         "cpu": record["machine"].get("cpu"), "revision": columns.revision_of(record), **serving.verdict(record),
         "request_rate": "inf" if is_closed else serving.request_rate(record), "burstiness": burstiness(record),

@@ -13,7 +13,7 @@ namespace {
 
 Json metric(double value, const std::string& unit) { return {{"value", value}, {"unit", unit}}; }
 
-// A point of a made-up folder whose times are multiplied by `scale`.
+// The record of a point in a made-up folder, whose times are multiplied by `scale`.
 Json record(const std::string& method, int batch, double scale, int threads = 2) {
   Json samples = Json::array(), rates = Json::array();
   for (int i = 0; i < 20; ++i) {
@@ -143,7 +143,7 @@ TEST(Changes, ASpeedupOverAnInvalidRunIsNeitherBetterNorWorse) {
   EXPECT_EQ(verdict_of("INVALID", "step_ms"), ChangeVerdict::kSame);
 }
 
-// The folder before was measured when this kind had no axis "head", whose default is -1.
+// The kind had no axis "head" yet when the folder `before` was measured. The axis's default is -1.
 TEST(Changes, ARecordThatIsOlderThanAnAxisHasTheAxisDefault) {
   const auto with_head = [](int head) {
     Json made = record("pairs", 1, 1.0);
@@ -195,7 +195,7 @@ TEST(Changes, ARatioBeyondItsIntervalHasTheSameDirection) {
             ChangeVerdict::kBetter);
 }
 
-// Both modes double, but the median jumps to the lower one.
+// Both modes double, but the median falls from the higher mode to the lower one.
 TEST(Changes, ARatioAgainstTheDirectionOfItsIntervalDecidesNothing) {
   const Changes changes = changes_between(bimodal(12, 1, 10), bimodal(13, 2, 20), {});
   const MetricChange& change = change_of_metric(changes, "step_ms");

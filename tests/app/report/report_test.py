@@ -53,7 +53,7 @@ class Contents(Folders):
         page = self.page(self.run_dir)
         rows = page.table("r1-metrics")
         self.assertEqual(len(rows), 4)  # two lengths, two methods
-        headings = [heading for heading in page.headings("r1-metrics") if heading != "marks"]  # which a busy machine adds
+        headings = [heading for heading in page.headings("r1-metrics") if heading != "marks"]  # a busy machine adds it
         self.assertEqual(headings[:4], ["prompt_tokens", "method", "ttft_ms", "tpot_ms"])
         self.assertIn("kv_mb [MB]", page.headings("r1-metrics"))
         self.assertIn("Time to first token with and without a KV cache (quickstart)", page.words())
@@ -308,7 +308,7 @@ HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "a'b\
 
 class Hostile(Folders):
     def folder(self, text):
-        """Makes a folder in which every free text is this one."""
+        """Makes a folder in which `text` stands wherever a text is free."""
         metrics = {text: {"value": 1.0, "unit": text}, "ttft_ms": {"value": 2.0, "unit": "ms"}}
         records = [made_results.record(f"{x}/p", 0, 1, {"method": text, "rate_rps": x, "model": text, "weights": text},
                                        metrics, remarks=[text], writer=text, sources={text: [text]})

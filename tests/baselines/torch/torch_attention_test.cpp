@@ -225,8 +225,8 @@ TEST(TorchAttention, UnknownDtypeIsAnErrorWithTheRemedy) {
   EXPECT_THROW(TorchAttention(problem_of(TorchKernel::kSdpa, sizes, cache)), Error);
 }
 
-// A run of many points skips the point. The scores of so many tokens exceed any address space, and
-// are allocated before anything is read.
+// A run of many points skips a point that memory is lacking for. Here the scores of so many tokens
+// exceed any address space, and they are allocated before anything is read.
 TEST(TorchAttention, MemoryThatIsLackingIsAMemoryError) {
   REPRISE_NEEDS_TORCH();
   const Sizes sizes{1, 1, 1, 4, 16};

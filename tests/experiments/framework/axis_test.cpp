@@ -129,7 +129,7 @@ TEST(Axis, WordsHaveNoLogarithm) {
   EXPECT_THROW((void)parse(file), Error);
 }
 
-// The ids of points that were measured before axes had types and before arrivals and orders had a
+// Points keep the ids that they had before axes had types and before arrivals and orders had a
 // seed. Results folders and the records of results/measurements are found by these ids.
 TEST(Axis, PointsOfIntegersKeepTheirIds) {
   const auto groups =
@@ -149,7 +149,7 @@ TEST(Axis, PointsOfIntegersKeepTheirIds) {
   EXPECT_NE(other("seeds.arrivals=2"), other("seeds.order=2"));
 }
 
-// A results folder written before these changes can still be continued.
+// An older results folder can still be continued: the ids of its points are those of the sweep.
 TEST(Axis, RecordedPointsAreFoundAgain) {
   const std::filesystem::path root = REPRISE_SOURCE_DIR;
   const Experiment experiment = load_experiment(

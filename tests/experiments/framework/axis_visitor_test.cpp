@@ -13,7 +13,7 @@
 namespace reprise::experiments {
 namespace {
 
-// One field of each type. The names are not sorted.
+// One field of each type. The names are not in alphabetical order.
 struct SampleAxes {
   int64_t requests = 4;
   double rate_rps = 0.5;
@@ -86,7 +86,7 @@ TEST(AxisVisitor, WhatAFileSetsReachesTheStruct) {
   EXPECT_EQ(first.prefill_chunk, TtftAxes().prefill_chunk);
 }
 
-// The group was made from another struct than the one into which it is read.
+// A group that was made from another struct than SampleAxes must not be read into it.
 TEST(AxisVisitorDeathTest, ReadingWantsTheAxesOfTheStructAndNoOthers) {
   EXPECT_DEATH((void)read_axes<SampleAxes>(without(kGiven, "rate_rps")), "axis rate_rps");
   EXPECT_DEATH((void)read_axes<SampleAxes>(with(kGiven, "rate", 1.0)), "4 axes .* of 5 values");

@@ -293,7 +293,7 @@ TEST(ExperimentFile, LabelsTellPointsApart) {
     return parse_message(file);
   };
   EXPECT_EQ(message("a", "b"), "");
-  EXPECT_EQ(message("contiguous", "b"), "");  // its own name is not shown
+  EXPECT_EQ(message("contiguous", "b"), "");  // "b" hides the method's own name
   EXPECT_EQ(message("", ""), "");
   EXPECT_NE(message("a", "a").find("two points have the label \"a\""), std::string::npos);
   EXPECT_NE(message("contiguous", "").find("the label \"contiguous\" is the name of another"),
@@ -392,7 +392,7 @@ TEST(ExperimentFile, AKindWithWorkloadsOfItsOwnTakesNoOther) {
   EXPECT_EQ(parse().workload.templates, "");
   file["workload"] = "guesses";
   EXPECT_EQ(parse().workload.name, "guesses");
-  expect_refused("/workload", "riddles", "unknown workload \"riddles\"");  // of another kind
+  expect_refused("/workload", "riddles", "unknown workload \"riddles\"");  // it is another kind's
 }
 
 TEST(ExperimentFile, MistakeInAScaleNotAskedForIsFound) {

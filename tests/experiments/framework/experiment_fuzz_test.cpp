@@ -36,7 +36,7 @@ Json random_value(std::mt19937_64& random) {
   }
 }
 
-// Every place inside a document.
+// Collects the pointer of every place inside a document.
 void collect(const Json& json, const Json::json_pointer& at,
              std::vector<Json::json_pointer>& places) {
   places.push_back(at);

@@ -1,4 +1,4 @@
-// Scales and --set.
+// Tests scales, --set, and what stands in for missing inputs.
 #include "experiments/framework/overrides.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(StandIn, AppliesAfterTheScaleOnlyWhenAskedFor) {
   ASSERT_EQ(other.models.size(), 1u);
   EXPECT_EQ(other.models[0].model, "models/b");
   EXPECT_EQ(other.note, "models/b stands in.");
-  EXPECT_EQ(other.axis_values[0], (std::vector<AxisValue>{8, 16}));  // of the scale
+  EXPECT_EQ(other.axis_values[0], (std::vector<AxisValue>{8, 16}));  // the scale's values
   EXPECT_FALSE(parse_sample(file, "smoke").has_stand_in);
 }
 
@@ -124,7 +124,7 @@ TEST(Set, NullForAKeyThatTheFileHasNowhereIsAnError) {
   EXPECT_NE(message("sweep.promt_tokens=null").find("did you mean \"prompt_tokens\"?"),
             std::string::npos)
       << message("sweep.promt_tokens=null");
-  Json file = sample_file();  // keys of another scale, and of what stands in
+  Json file = sample_file();  // keys of other scales and of the stand-in count too
   file["scales"]["paper"]["warmup"] = 3;
   EXPECT_EQ(parse_message(file, {"warmup=null"}), "");
   file = file_with_stand_in();

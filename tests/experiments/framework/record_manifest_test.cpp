@@ -1,4 +1,4 @@
-// Manifests that are made from records: the sweep, and which points of it are missing.
+// Tests manifests that are made from records: the sweep, and which points of it are missing.
 #include "experiments/framework/record_manifest.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ results::ResultsFolder folder_of(const std::vector<results::Record>& records,
   return folder;
 }
 
-// The axes' 20 values each have 160000 combinations, of which 20 were planned.
+// Four axes with 20 values each have 160000 combinations. Only the 20 of the cases were planned.
 TEST(RecordManifest, HasThePlacesOfTheRecordsAndNoOthers) {
   Json file = sample_file();
   for (const char* key : {"scales", "sweep", "settings"}) file.erase(key);
@@ -50,7 +50,8 @@ TEST(RecordManifest, HasThePlacesOfTheRecordsAndNoOthers) {
   EXPECT_EQ(missing[0].methods, std::vector<std::string>{"contiguous"});
 }
 
-// 20 models with 20 values each have 800 points, not 20 times as many.
+// 20 models, 20 prompt lengths and 2 methods make 800 points. If a case that names its model
+// counted for all models, there would be 20 times as many.
 TEST(RecordManifest, CountsACaseOnceIfItNamesItsModel) {
   Json file = sample_file();
   for (const char* key : {"scales", "sweep", "models"}) file.erase(key);
@@ -64,7 +65,8 @@ TEST(RecordManifest, CountsACaseOnceIfItNamesItsModel) {
   EXPECT_TRUE(results::missing_points(folder_of(records)).empty());
 }
 
-// With each of dtype, weights and weight_format, the records have one of two values of an axis.
+// One prompt length comes only with one dtype (or weights, or weight_format), the other length only
+// with another. The other two combinations were not planned, so they are not missing.
 TEST(RecordManifest, HasThePlacesOfTheRecordsWithSeveralDtypesAndWeights) {
   Json file = sample_file();
   for (const char* key : {"scales", "sweep"}) file.erase(key);

@@ -26,16 +26,16 @@ namespace fs = std::filesystem;
 
 int64_t prompt_tokens(const Group& group) { return group.axes.at("prompt_tokens").integer(); }
 
-// The "time" that it measures is the prompt's length, so records can be compared exactly.
+// A kind whose measured "time" is the prompt's length, so that records can be compared exactly.
 class InstantKind : public Kind {
  public:
   int measured = 0;
-  int fail_at = -1;       // group that throws
-  int interrupt_at = -1;  // group that is given up
+  int fail_at = -1;       // the group, from 0, that throws; -1: none
+  int interrupt_at = -1;  // the group, from 0, that is given up; -1: none
   std::string missing_method;
   std::optional<DType> refused_dtype;
   double bytes_per_token = 0;
-  int64_t refuse_from = INT64_MAX;  // prompt tokens whose memory the system refuses
+  int64_t refuse_from = INT64_MAX;  // the system refuses memory from this length on
 
   [[nodiscard]] std::string missing(const MethodChoice& method) const override {
     return method.name == missing_method ? "It needs a library. Install it." : "";
@@ -123,7 +123,7 @@ class RunnerTest : public ::testing::Test {
   }
 
   fs::path out_;
-  int64_t available_bytes_ = 0;  // 0: nobody knows
+  int64_t available_bytes_ = 0;  // 0: unknown
   bool mix_ = false;
   bool measures_limits_ = true;
   std::string gpu_;
@@ -226,7 +226,7 @@ TEST_F(RunnerTest, SecondRunFindsEverythingThere) {
   fs::remove_all(out_);
   measures_limits_ = false;
   EXPECT_EQ(run(kind, observer).records.at(0).machine.cpu, "made up");
-  EXPECT_EQ(observer.machines, 1);  // nothing was told of limits, because none were measured
+  EXPECT_EQ(observer.machines, 1);  // not called again, because no limits were measured
 }
 
 TEST_F(RunnerTest, GoesOnAfterAnInterruptionWithTheSamePoints) {
@@ -376,7 +376,7 @@ TEST_F(RunnerTest, NothingFitsAndNothingBreaks) {
   const RunOutcome outcome = run(kind, observer);
   EXPECT_TRUE(outcome.records.empty());
   EXPECT_EQ(outcome.skipped.size(), 24u);
-  EXPECT_EQ(observer.machines, 0);  // nothing to measure, so its limits are not asked for
+  EXPECT_EQ(observer.machines, 0);  // with nothing to measure, no machine's limits are asked for
 }
 
 TEST_F(RunnerTest, ShardsDivideThePointsAndTheLastFindsAllOfThem) {
@@ -546,7 +546,7 @@ TEST_F(RunnerTest, TurnsAfterAPointThatAnotherProcessMeasuredAreNotLost) {
       results::identity_fields(cpu_facts().model, cpu_facts().logical_cores, {});
   OvertakenObserver observer(out_, planned.manifest, planned.groups[0]);
   run(kind, observer, interleaved_file(), {.index = 0, .count = 2});
-  EXPECT_EQ(kind.turns, (std::vector<size_t>{2}));  // two of its three points were not yet measured
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{2}));  // two of this shard's three points were left
   EXPECT_EQ(results::read_records(out_).size(), 6u);
 }
 

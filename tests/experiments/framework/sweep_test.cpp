@@ -1,4 +1,4 @@
-// Expansion of a sweep into groups and points with stable ids.
+// Tests the expansion of a sweep into groups and points with stable ids.
 #include "experiments/framework/sweep.h"
 
 #include <gtest/gtest.h>
@@ -182,8 +182,8 @@ TEST(Sweep, HashOfTheManifestCoversSettingsNotWords) {
   EXPECT_NE(hash(sample_file(), 1), first);
 }
 
-// Metrics that take extra time are measured only if the table or a figure shows them. A folder
-// without them belongs to another experiment.
+// Metrics that take extra time are measured only if the table or a figure shows them. A folder that
+// was measured without them belongs to another experiment.
 TEST(Sweep, MetricsOnRequestAreThoseThatSomethingShows) {
   const auto experiment = [](const Json& metrics, const Json& plot) {
     Json file = {{"name", "t"},

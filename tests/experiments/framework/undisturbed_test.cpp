@@ -1,4 +1,4 @@
-// Tests samples that lose their core, which two threads on one core provoke.
+// Tests how samples that lost their core are taken again. Two threads on one core provoke the loss.
 #include "experiments/framework/undisturbed.h"
 
 #include <gtest/gtest.h>
@@ -49,8 +49,8 @@ TEST_F(UndisturbedTest, WorkThatNeverKeepsItsCoreIsRepeatedWithinBounds) {
                     return ++calls;
                   });
   });
-  // Each of the first two samples is taken two more times; then as many as the budget for short
-  // work allows.
+  // Each of the first two samples is taken two more times. Later ones are taken again only as often
+  // as the budget for short work allows.
   const auto most_short = static_cast<int64_t>(Undisturbed::kShortBudgetMs / kWorkMs);
   EXPECT_EQ(calls, 6 + taking.retaken());
   EXPECT_EQ(prepared, calls);
@@ -75,7 +75,7 @@ TEST_F(UndisturbedTest, TheTryThatLostTheLeastCounts) {
   beside_a_busy_thread([&] {
     best = taking.take([] {},
                        [&] {
-                         // The second time, half of it asleep, which loses nothing.
+                         // The second try sleeps before it spins. Asleep, a thread loses nothing.
                          if (++calls == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
                          spin_for_ms(300);
                          return calls;
@@ -91,7 +91,8 @@ TEST_F(UndisturbedTest, WhatKeptItsCoreCounts) {
   beside_a_busy_thread([&] {
     EXPECT_EQ(taking.take([] {},
                           [&] {
-                            // The second time, too short to lose anything that counts.
+                            // The second try returns at once, too soon to lose anything that
+                            // counts.
                             if (++calls == 1) spin_for_ms(30);
                             return calls;
                           }),

@@ -190,9 +190,10 @@ TEST_F(KindRegistry, EveryKindSaysWhatItSweepsAndMeasures) {
 
 // A metric that is listed but never measured is as misleading as one with a wrong unit.
 TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
-  // These metrics appear only with divergences, which these groups do not have, with methods that
-  // happen to be faster, with other servers that send several tokens in an event or reasoning,
-  // or with maps that are partly on disk, which a file system in memory does not allow.
+  // None of the groups here is certain to have these metrics. They appear only where runs diverge,
+  // where a method happens to be faster, where another server sends several tokens in an event or
+  // sends reasoning, or where maps are partly on disk, which a file system in memory does not
+  // allow.
   std::set<std::string> rare = {"largest_tie_gap",     "largest_tie_gap_ratio", "first_divergence",
                                 "speedup_degradation", "event_gap_ms",          "tokens_per_event",
                                 "on_disk_mb",          "reasoning_tokens"};
@@ -223,7 +224,7 @@ TEST(MethodMatrix, EachCellRunsOrIsRefusedWithItsReason) {
   for (const MethodCell& cell : method_matrix()) {
     const auto kind = std::find_if(vocabulary.kinds.begin(), vocabulary.kinds.end(),
                                    [&](const KindInfo& info) { return info.name == cell.place; });
-    if (kind == vocabulary.kinds.end()) continue;  // a command
+    if (kind == vocabulary.kinds.end()) continue;  // the place is a command
     Json file = {{"name", "t"}, {"title", "t"}, {"kind", cell.place}, {"methods", {cell.method}}};
     if (kind->takes_model) file["models"] = {"models/quickstart"};
     if (!kind->own_workloads.empty())

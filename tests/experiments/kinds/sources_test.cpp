@@ -74,7 +74,7 @@ TEST_F(SourcesTest, ChangeWithEachFileThatIsRead) {
   const Json before = sources("checkpoint");
   EXPECT_EQ(sources("checkpoint"), before);
   const auto difference = [&] { return SourcesTest::difference(sources("checkpoint"), before); };
-  write_weights(R"({"a": 1})", 2);  // as many bytes
+  write_weights(R"({"a": 1})", 2);  // as many bytes as before
   EXPECT_NE(difference().find("content"), std::string::npos) << difference();
   write_weights("{}", 9);
   EXPECT_NE(difference().find("bytes 19, was 18"), std::string::npos) << difference();
@@ -102,7 +102,7 @@ TEST_F(SourcesTest, EndTokensAndTheTokenizersConfigAreOfTheModel) {
   }
 }
 
-// The folders of the transformer and of the pooling are named by modules.json.
+// The file modules.json names the folders of the transformer and of the pooling.
 TEST_F(SourcesTest, OfASentenceTransformersFolderAreThoseOfItsSubfoldersToo) {
   write("modules.json", R"([
     {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
@@ -172,7 +172,7 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   EXPECT_TRUE(before["files"].contains("trec.jsonl"));
   write("data/readme.txt", "still not read");
   EXPECT_EQ(found(), before);
-  write("data/trec.jsonl", "[]");  // as many bytes
+  write("data/trec.jsonl", "[]");  // as many bytes as before
   EXPECT_NE(found()["files"], before["files"]);
   EXPECT_EQ(found()["templates"], before["templates"]);
   write("config/dataset2prompt.json", "[]");
@@ -368,7 +368,7 @@ TEST_F(SourcesTest, WhatIsNotHereIsNamedOnce) {
                        {{"model", dir_.string()}}};
   EXPECT_EQ(missing(models, dir_.string()),
             (std::vector<std::string>{"no/such", (dir_ / "no.tsv").string()}));
-  // Data that `reprise data get` knows.
+  // The files may belong to data that `reprise data get` knows, here sts.
   EXPECT_EQ(missing({dir_.string()}, "sts/none"),
             (std::vector<std::string>{"sts/none/text.txt", "sts/none/no.tsv"}));
 }

@@ -54,7 +54,7 @@ TEST(EarlyStopping, DecidesBothWaysOnlyWhereChanceIsExcluded) {
   EXPECT_EQ(decide(rule, 1000, 130), SloOutcome::kMissed);
   EXPECT_EQ(decide(rule, 0, 0), SloOutcome::kUndecided);
   EXPECT_EQ(decide(rule, 1, 1), SloOutcome::kUndecided);
-  EXPECT_EQ(decide(rule, 3, 3), SloOutcome::kMissed);  // 0.1^3
+  EXPECT_EQ(decide(rule, 3, 3), SloOutcome::kMissed);  // chance alone: 0.1^3
   EXPECT_EQ(decide(rule, 44, 0), SloOutcome::kMet);
   EXPECT_EQ(name_of(SloOutcome::kMissed), "missed");
 }

@@ -48,7 +48,7 @@ TEST(ServingMetrics, OfEvenRequestsAreThoseOfOne) {
   EXPECT_EQ(measured.samples.at("ttft_ms").size(), 100u);
   EXPECT_TRUE(measured.metrics.at("ttft_ms").intervals.contains("p95"));
   EXPECT_TRUE(measured.metrics.at("mean_normalised_latency_s").interval);
-  EXPECT_FALSE(measured.samples.contains("itl_ms"));  // a sample a token would be too many
+  EXPECT_FALSE(measured.samples.contains("itl_ms"));  // one sample a token would be too many
 }
 
 TEST(ServingMetrics, EventsOfSeveralTokensHaveGapsOfTheirOwn) {

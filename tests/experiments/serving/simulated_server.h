@@ -19,12 +19,12 @@ class FakeClock final : public Clock {
   [[nodiscard]] double now_s() const override { return time_s; }
 };
 
-// A server may keep prompts or answers, and then need not compute them when a prompt comes again.
+// A server may keep prompts or answers, which it then need not compute when the prompt comes again.
 enum class Keeps : uint8_t { kNothing, kPrompts, kAnswers };
 
 struct SimulatedOptions {
   int64_t lanes = 1;    // requests served at once; the others wait in the order they came
-  double first_s = 1;   // to the first token, from the begin
+  double first_s = 1;   // from the begin of the service to the first token
   double gap_s = 0.25;  // from token to token
   bool can_flush = true;
   bool tells_cached = true;
@@ -33,7 +33,7 @@ struct SimulatedOptions {
   int64_t lose = -1;        // the number of a request that never ends
   bool tells_late = false;  // reports all tokens of a request at its end
   Keeps keeps = Keeps::kNothing;
-  size_t ignored = 0;  // leading tokens that do not tell prompts apart for it
+  size_t ignored = 0;  // leading tokens that it leaves out when it compares prompts
 };
 
 class SimulatedServer final : public Target {
@@ -43,7 +43,7 @@ class SimulatedServer final : public Target {
 
   int64_t flushes = 0;
   std::vector<std::string> declared;
-  std::vector<size_t> prompts;                     // lengths, as they came
+  std::vector<size_t> prompts;                     // their lengths, in the order they came
   std::map<int64_t, std::vector<int32_t>> tokens;  // of each request's prompt
 
   bool flush() override {

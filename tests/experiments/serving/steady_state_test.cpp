@@ -51,7 +51,7 @@ TEST(SteadyState, IsNotFoundWhereLatencyGrowsToTheEnd) {
   EXPECT_FALSE(found->is_found);
 }
 
-// The rates that the header states for independent latencies.
+// As many runs with independent latencies must be found steady as the header states.
 TEST(SteadyState, IsFoundInNearlyAllRunsThatAreSteady) {
   int64_t found = 0;
   for (uint64_t seed = 0; seed < 100; ++seed)

@@ -40,7 +40,7 @@ TEST(Validity, TooShortAndTooFewAreSaid) {
 TEST(Validity, ALoadThatComesLateIsNotTheOneThatWasAsked) {
   RequestLog log = served_log(100);
   log.requests[3].sent_s += 0.3;
-  EXPECT_EQ(reason(log, rules_for_100()), "");  // 1 % may be
+  EXPECT_EQ(reason(log, rules_for_100()), "");  // 1 % of the requests may be late
   log.requests[50].sent_s += 0.2;
   EXPECT_EQ(reason(log, rules_for_100()),
             "2 of 100 requests were sent more than 0.1 s late (the latest 0.3 s): the rate was not "
@@ -95,7 +95,7 @@ TEST(Validity, RequestsThatHadTheServerToThemselvesAreCounted) {
   for (double& time_s : log.requests[3].token_s) time_s += 0.2;
   log.requests[3].done_s += 0.2;  // 3 and 4 overlap
   EXPECT_EQ(judge(log, rules).alone, 98);
-  log.requests[3].done_s += 2;  // 3 to 6 do
+  log.requests[3].done_s += 2;  // now 3 to 6 overlap
   EXPECT_EQ(judge(log, rules).alone, 96);
   rules.slo.ttft_s = 0.4;
   EXPECT_EQ(judge(log, rules).alone_over_slo, 96);

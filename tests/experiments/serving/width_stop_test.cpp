@@ -43,7 +43,7 @@ TEST(WidthStop, LooksAtGrowingNumbersAndStopsWhereTheIntervalIsNarrow) {
     EXPECT_EQ(look.is_narrow, &look == &stop.looks().back());
     EXPECT_LT(look.interval_s->low, look.value_s);
   }
-  EXPECT_TRUE(stop.observe(served(1), 0));  // those under way
+  EXPECT_TRUE(stop.observe(served(1), 0));  // requests that were under way end later
   EXPECT_EQ(stop.looks().back().requests, requests);
 }
 

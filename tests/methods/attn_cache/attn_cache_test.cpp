@@ -80,8 +80,8 @@ TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
   }
 }
 
-// The error bound of each form: rounding a map's weights moves an attended value of up to 4 by 2^-8
-// of that (bf16), or by 1/510 of the row's largest weight for each of 12 keys (bytes).
+// Each form rounds a map's weights. That moves an attended value of up to 4 by 2^-8 of that (bf16),
+// or by 1/510 of the row's largest weight for each of 12 keys (bytes).
 TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
   const auto prompts = some_prompts(3, 12);
   const auto error_of = [&](const std::string& form) {
@@ -115,7 +115,7 @@ TEST(LayerGroups, EachGroupIsLookedUpByItself) {
   Fixture fixture(tiny_llama());
   const auto prompts = some_prompts(4, 12);
   for (const auto& [layer_group, lookups] : {std::pair{1, 5}, {2, 3}, {4, 2}, {0, 1}, {5, 1}}) {
-    // Behind reused layers, states differ from the stored prompt's by rounding.
+    // Behind reused layers, a prompt's states differ from the stored ones by rounding.
     const AttnCacheOptions options{
         .threshold = 0.99, .layer_group = layer_group, .map_form = "f32"};
     AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts,
@@ -135,7 +135,7 @@ TEST(LayerGroups, OfOneIndexForAllLayersOtherLayersVectorsAreMisses) {
   EXPECT_EQ(database->index().entries(), 15);
   AttnCachePolicy policy(database, options, fixture.facts, fixture.context);
   (void)fixture.run(prompts[0], &policy);
-  EXPECT_EQ(policy.counts().hits, 1);  // at distance 0 there is its own layer 0
+  EXPECT_EQ(policy.counts().hits, 1);  // its own layer 0 is at distance 0
   int64_t other = 0;
   for (int32_t salt = 10; salt < 40; ++salt) {
     const std::vector<int32_t> query = some_prompt(12, salt);
@@ -159,7 +159,7 @@ TEST(Lengths, AMissByLengthSaysWhetherTheLengthIsStored) {
   EXPECT_EQ(fixture.run(beginning, &policy), fixture.run(beginning));
   EXPECT_EQ(policy.counts().no_length, 1);
   EXPECT_EQ(policy.counts().other_length, 0);
-  // With prompts of both lengths the nearest is sometimes of the other one.
+  // If prompts of both lengths are stored, the nearest one sometimes has the other length.
   auto both = some_prompts(6, 9);
   for (const auto& prompt : some_prompts(6, 12)) both.push_back(prompt);
   AttnCachePolicy mixed(fixture.build(options, both), options, fixture.facts, fixture.context);
@@ -236,8 +236,8 @@ TEST(Lengths, AnIndexForEachLengthFindsTheNearestThatFits) {
   EXPECT_EQ(policy.counts().empty, 0);
 }
 
-// Options of the released code: all prompts count as of one length, its projector is used, and one
-// index serves all layers. The padding is masked, so a prompt is computed as without it.
+// With the released code's options, all prompts are padded to one length, its projector is used,
+// and one index serves all layers. The padding is masked, so a prompt is computed as without it.
 TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
   Fixture fixture(tiny_llama());
   const Json given = {{"preset", "as_coded"}, {"padded_tokens", 14}, {"map_form", "f32"}};
@@ -253,7 +253,7 @@ TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
 
 // ---- several prompts in a step ----
 
-// The scores of this model have terms of their own.
+// This model's scores have terms for relative positions, so hits and misses cannot mix in a step.
 TEST(Batches, AreReusedWhereAllPromptsHitAndElseComputedIfTheyCannotMix) {
   Fixture fixture(tiny_deberta());
   std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
@@ -274,8 +274,8 @@ TEST(Batches, AreReusedWhereAllPromptsHitAndElseComputedIfTheyCannotMix) {
   EXPECT_EQ(policy.counts().reused_layers, 0);
 }
 
-// The oracle is each prompt in a step of its own. Hits change the results, because the maps are
-// another prompt's, so rows with the wrong maps, or hits that compute, would be seen.
+// Each prompt in a step of its own gives the expected result. Hits change the results, because the
+// maps are another prompt's. So rows with the wrong maps, and hits that compute, would be seen.
 TEST(Batches, MayMixHitsAndMisses) {
   for (const Json& config : {tiny_bert(), tiny_llama()}) {
     Fixture fixture(config);
@@ -320,7 +320,7 @@ TEST(Batches, MixLayerByLayer) {
                                                    some_prompt(12, 22)};
   AttnCachePolicy always(database, options, fixture.facts, fixture.context);
   (void)fixture.run_together(asked, &always);
-  options.threshold = always.similarities()[1];  // of the last layer
+  options.threshold = always.similarities()[1];  // the second prompt's, in the last layer
   AttnCachePolicy alone(database, options, fixture.facts, fixture.context);
   AttnCachePolicy together(database, options, fixture.facts, fixture.context);
   std::vector<float> expected;
@@ -413,7 +413,7 @@ TEST(Times, WhatChoosingTakesIsSplitByLayerAndStep) {
   EXPECT_EQ(fixture.run(prompts[1], &layers), fixture.run(prompts[1], &policy));
   for (size_t layer = 0; layer < 5; ++layer) {
     const AttnCacheTimes& times = policy.times()[layer];
-    EXPECT_EQ(times.embedding_ns, layer == 0 ? 2 : 0);  // of two runs
+    EXPECT_EQ(times.embedding_ns, layer == 0 ? 2 : 0);  // one tick in each of two runs
     EXPECT_EQ(times.searching_ns, layer == 0 ? 2 : 0);
     EXPECT_EQ(times.loading_ns, 2);
     EXPECT_GE(layers.layers()[layer].choosing_ns,
@@ -448,7 +448,7 @@ TEST(Chains, RivalsDecideWhereAttnCacheMisses) {
   const auto pruned_alone = skipping();
   policy->reset();
   const std::vector<float> both = fixture.run(prompts[0], &pruned);
-  EXPECT_NE(both, fixture.run(prompts[0], pruned_alone.get()));  // layer 4 has another map
+  EXPECT_NE(both, fixture.run(prompts[0], pruned_alone.get()));  // the whole model's map in layer 4
   for (const float value : both) ASSERT_TRUE(std::isfinite(value));
   EXPECT_EQ(policy->counts().reused_layers, 4);
 }

@@ -284,7 +284,7 @@ TEST(Training, ThereIsNoRatioToAFlatLossOfZero) {
 // ---- calibrated thresholds ----
 
 TEST(Calibration, ChoosesTheLowestThresholdWithinTheBound) {
-  // 19 points: (sum + 1) / 20 <= 0.15 lets losses of 2 pass.
+  // For 19 points, (sum + 1) / 20 <= 0.15 allows a sum of losses of 2.
   std::vector<CalibrationPoint> points;
   for (int i = 0; i < 19; ++i)
     points.push_back(

@@ -51,7 +51,7 @@ TEST(FitMap, RowsThatAreNotStoredWeighWhatTheySeeEqually) {
             (std::vector<float>{1.0f, 0.0f, 0.0f, 1.0f}));
   EXPECT_EQ(fitted(one, 1, 1, Alignment::kEnd, 2, /*is_causal=*/false),
             (std::vector<float>{0.5f, 0.5f, 0.0f, 1.0f}));
-  // A row that keeps no weight: only its first key had any.
+  // This row keeps no weight, because only its first key had any.
   EXPECT_EQ(fitted({1.0f, 0.0f, 1.0f, 0.0f}, 1, 2, Alignment::kEnd, 1, /*is_causal=*/true),
             (std::vector<float>{1.0f}));
 }

@@ -70,7 +70,7 @@ TEST(MapStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
       writer.send(SIGKILL);
       ASSERT_EQ(writer.wait().signal, SIGKILL) << "it ended by itself";
     }
-    // A half-written file must be refused if a reader opens it.
+    // A half-written file must be refused if a reader opens it, unless only its rename was missing.
     for (const auto& entry : fs::directory_iterator(folder.path()))
       if (AtomicFile::is_unfinished(entry.path())) {
         try {
@@ -91,7 +91,7 @@ TEST(MapStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
   }
   EXPECT_GT(opened, 25);
   EXPECT_GT(seeds.size(), 1u)
-      << "the writers wrote nothing new";  // how many a busy machine lets end
+      << "the writers wrote nothing new";  // on a busy machine, few writers get to an end
   EXPECT_GT(unfinished_files(folder.path()), 0u) << "no kill fell into a write";
 }
 
@@ -128,7 +128,8 @@ TEST_P(MapStoreDamage, AFlippedByteIsRefusedOrOfNoInfluence) {
   SCOPED_TRACE(kSeed);
   std::map<Outcome, int> outcomes;
   for (uint64_t i = 0; i < 300; ++i) {
-    // A third of them near the end, where the table is, a third in the first group.
+    // A third of the bytes lie near the end, where the table is, a third in the first group, and
+    // the rest anywhere.
     const uint64_t range = i % 3 == 0 ? sound_.size() : 600;
     const size_t place = i % 3 == 1   ? sound_.size() - 1 - random_bits(kSeed, 4, i) % range
                          : i % 3 == 2 ? 4096 + random_bits(kSeed, 4, i) % range
@@ -142,7 +143,7 @@ TEST_P(MapStoreDamage, AFlippedByteIsRefusedOrOfNoInfluence) {
       EXPECT_EQ(sound_[place], '\0') << "only padding counts for nothing";
     }
   }
-  EXPECT_GT(outcomes[Outcome::kRefused], 150);  // small maps stand between much padding
+  EXPECT_GT(outcomes[Outcome::kRefused], 150);  // between small maps there is much padding
   EXPECT_GT(outcomes[Outcome::kIdentical], 0);
 }
 

@@ -62,7 +62,7 @@ TEST(Pooling, OfTheReleasedCodeHasItsSizes) {
   EXPECT_EQ(pooled_linear_shape(3072, 835, 128, 128).inputs(), 159744);
 }
 
-// One minus the squared distance of two vectors is the cosine of what they come from.
+// One minus the squared distance of two vectors is the cosine of the states that they come from.
 TEST(RawProjector, SimilarityIsTheCosineOfPooledStates) {
   const TempDir dir;
   const Context context = Context::machine();

@@ -50,7 +50,7 @@ void set_recall(benchmark::State& state, const VectorIndex& index,
   state.counters["found"] = static_cast<double>(right) / kQueries;  // share of nearest found
 }
 
-// Looks up one query at a time, each with another vector.
+// Looks up one query at a time, a different one each time.
 void Lookup(benchmark::State& state) {
   const auto kind = static_cast<IndexKind>(state.range(0));
   const VectorIndex& index = index_of(kind);

@@ -65,7 +65,7 @@ TEST_P(VectorIndexKinds, FindsTheNearestOfEachQuery) {
   }
 }
 
-// Threshold 1 relies on this.
+// A hit at threshold 1 needs a distance of exactly 0.
 TEST_P(VectorIndexKinds, AVectorOfItsOwnIsAtDistanceZeroExactly) {
   const std::vector<float> vectors = random_values(200 * kDims, 3);
   const VectorIndex index(options_, kDims, vectors, entries_of(200));

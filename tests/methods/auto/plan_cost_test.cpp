@@ -20,29 +20,31 @@ PlanCosts costs(int64_t heads, int64_t kv_heads) {
 }
 
 TEST(PlanCost, OneRowTakesAsLongAsItsBytesAndSomeOfItsProducts) {
-  // 4096 tokens of 32 heads: 67.1 MB, 671 us at 100 GB/s; 67.1 MFLOP a lane, 67.1 us, of which
-  // 3.1 + 1.87 are computed; 0.15 of them show.
+  // Keys and values of 4096 tokens of 32 heads take 67.1 MB: 671 us at 100 GB/s. A lane has 67.1
+  // MFLOP: 67.1 us. One row costs 3.1 + 1.87 lanes, and 0.15 of their time adds to that of the
+  // reads.
   const double once = 671e-6 + 0.15 * 4.97 * 67.1e-6;
   EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 1), once, 1e-6);
-  // Eight items of as many bytes fall out of the L3 each time.
+  // The bytes of eight such items do not stay in the L3, so each item reads them from DRAM.
   EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 8), 8 * once, 8e-6);
 }
 
 TEST(PlanCost, WhatFitsIntoTheL3IsReadAgainFromThere) {
-  // 64 tokens: 1.05 MB; 10.5 us from DRAM, 4.52 us at 0.58 of 400 GB/s; 5.21 us of products.
+  // 64 tokens take 1.05 MB: 10.5 us from DRAM, 4.52 us from the L3 at 0.58 of 400 GB/s. The
+  // products take 5.21 us.
   PlanCosts machine = costs(32, 32);
   machine.machine.l3_read_gb_s = 400;
   EXPECT_NEAR(machine.item_seconds(64, 1, 3),
               10.49e-6 + 0.15 * 5.21e-6 + 2 * (5.21e-6 + 0.15 * 4.52e-6), 0.1e-6);
-  // No L3 is slower than the memory behind it.
+  // An L3 never counts as slower than the memory behind it.
   machine.machine.l3_read_gb_s = 100;
   EXPECT_NEAR(machine.item_seconds(64, 1, 3), 3 * machine.item_seconds(64, 1, 1), 1e-12);
 }
 
 TEST(PlanCost, ManyRowsTakeAsLongAsTheirProducts) {
-  // 64 rows, 4096 tokens: 67.1 us a lane, of which 12 + 1.1 * 64 are computed.
+  // 64 rows of 4096 tokens: 67.1 us a lane, and the rows cost 12 + 1.1 * 64 lanes.
   EXPECT_NEAR(costs(32, 32).item_seconds(4096, 64, 1), 82.4 * 67.1e-6, 5e-6);
-  // 17 lanes are computed as 32.
+  // 17 lanes cost as much as 32.
   EXPECT_NEAR(costs(32, 32).item_seconds(4096, 17, 1), costs(32, 32).item_seconds(4096, 32, 1),
               1e-9);
 }
@@ -53,7 +55,7 @@ TEST(PlanCost, WithAmxOnlyManyRowsAreComputedInTiles) {
   amx.machine.bf16_gflop_s = 10000;
   amx.dot_gflop_s = 1000;
   EXPECT_NEAR(amx.item_seconds(4096, 1, 1), costs(32, 32).item_seconds(4096, 1, 1), 1e-12);
-  // 256 rows, 4096 tokens: 6.71 us a lane, of which 110 + 5 * 256 are computed.
+  // 256 rows of 4096 tokens: 6.71 us a lane, and the rows cost 110 + 5 * 256 lanes.
   EXPECT_NEAR(amx.item_seconds(4096, 256, 1), 1390 * 6.71e-6, 10e-6);
 }
 

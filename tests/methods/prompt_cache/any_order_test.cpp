@@ -1,4 +1,4 @@
-// Modules that plain prompts import in any order.
+// Tests modules that plain prompts import in any order.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -57,7 +57,8 @@ class AnyOrder : public ::testing::Test {
   const Ids own_ = some_ids(4, 8);
 };
 
-// Modules in the schema's order equal a prefix of separate pieces, which has the same positions.
+// Modules in the schema's order equal a prefix that is made of as many pieces: the positions are
+// the same.
 TEST_F(AnyOrder, TheSchemasOrderIsAPrefixOfPieces) {
   const std::vector<methods::Prefix> prefix = {modules_};
   for (const char* mode : {"isolated", "joint", "repair"}) {

@@ -68,7 +68,7 @@ TEST_F(CudaPromptCache, PromptsGiveTheCpusLogits) {
   }
 }
 
-// States give the same bits from every tier, and states kept on the device are copied once.
+// States give the same bits from every tier, each time that a prompt imports them.
 TEST_F(CudaPromptCache, StatesAreTheSameFromEachTier) {
   load("llama-2-7b", 32);
   Prepared host(*decoder_, three_modules(), Mode::kIsolated, kEncode, in_memory());

@@ -122,8 +122,8 @@ TEST(Encoding, AUnionsDefaultStandsInTheFirstPass) {
   EXPECT_EQ(std::ssize(encoding.passes), pml::joint_passes(schema));
 }
 
-// The default of a union inside a member that is not the outer union's default is in no earlier
-// pass of the released code, and gets one of its own.
+// The member d of the outer union is not that union's default. So no earlier pass of the released
+// code has f, the default of the union inside d, and f gets a pass of its own.
 TEST(Encoding, TheDefaultOfAnInnerUnionHasAPassOfItsOwn) {
   const auto schema = pml::compiled(
       R"(<schema name="s"><union scaffold="c"><module name="c">7</module><module name="d">9

@@ -70,7 +70,7 @@ class Calls(unittest.TestCase):
         self.assertIn(part, done.stderr)
 
     def answer(self, schema, prompt):
-        """What `reprise pml run` answers, with its counts of tokens, after it has checked both files."""
+        """Checks both files, and returns what `reprise pml run` answers and the line with its counts of tokens."""
         files = (self.write("s.xml", schema), self.write("p.xml", prompt))
         for command in (("check", *files), ("run", *files, "--model", MODEL, "--max-new-tokens", "24", "--threads", "1")):
             done = subprocess.run([PROGRAM, "pml", *command], capture_output=True, text=True, check=False)
@@ -129,7 +129,7 @@ class Calls(unittest.TestCase):
         self.calls(TRIP, "travel('x', 'sea', False, '')",
                    '<prompt schema="travel"><plan days="x"><sea-or-COAST/></plan><user part="close"/></prompt>')
 
-    # What decides
+    # Conditions and which branch they choose
 
     def test_conditions(self):
         for test, call, is_chosen in (("x", "1", True), ("x", "''", False), ("not x", "0", True), ("x == 'a'", "'a'", True),

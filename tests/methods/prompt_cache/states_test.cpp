@@ -42,7 +42,7 @@ std::vector<double> by_definition(const model::Decoder& decoder, const Prepared&
                                   const pml::CompiledPrompt& prompt) {
   const model::ModelConfig& config = decoder.config();
   testing::ReferenceDecoder reference(config, *model::random_weights(config, 1));
-  constexpr int32_t kTexts = 1000;  // above all modules' numbers
+  constexpr int32_t kTexts = 1000;  // above the numbers of all modules
   PlacedTokens placed;
   size_t new_tokens = 0;
   const auto add = [&](const std::vector<int32_t>& tokens, int64_t first, int32_t module) {
@@ -125,7 +125,7 @@ TEST_P(PromptCacheStates, JointWithOneModuleHasTheBitsOfAFullPrefillCutAtTheModu
       run_whole(*decoder_, {.tokens = prompt.fresh.tokens, .positions = prompt.fresh.positions},
                 {.method = "relay_attention", .prefix = ids});
   EXPECT_EQ(imported.tokens, computed.tokens);
-  // A prefill that follows a prefix gives the logits that tokens are drawn from.
+  // A prefill that follows a prefix gives only the logits from which tokens are drawn.
   ASSERT_GT(imported.logits.size(), computed.logits.size());
   const std::vector<float> drawn(
       imported.logits.end() - static_cast<std::ptrdiff_t>(computed.logits.size()),
@@ -234,7 +234,7 @@ TEST_P(PromptCacheStates, RepairGoesFromIsolatedToTheCommonPass) {
   if (decoder_->config().sliding_window == 0) {
     EXPECT_GT(max_difference(apart.logits, tail), 1e-3);
   }
-  // Recomputes the requested share of tokens; the states in the store must not change.
+  // Recomputes the requested share of tokens. The states in the store must not change.
   const PreparedPrompt some = repaired.prepare(kPlainPrompt, {.repair_ratio = 0.3});
   EXPECT_EQ(some.repaired_tokens,
             static_cast<int64_t>(std::ceil(0.3 * static_cast<double>(some.imported_tokens))));
@@ -296,8 +296,8 @@ TEST_P(PromptCacheStates, RepairedStatesAreThoseOfOneTokenAfterAnother) {
   });
 }
 
-// Requests of one schema in one batch read each shared module once, beside whatever the method
-// shares, and give what each gives alone.
+// Requests of one schema in one batch read each shared module once, whatever the method shares
+// besides. Each request gets what it gets alone.
 TEST_P(PromptCacheStates, ABatchReadsSharedModulesOnce) {
   Prepared prepared(*decoder_, three_modules(), Mode::kIsolated);
   std::vector<PreparedPrompt> prompts;
@@ -313,14 +313,16 @@ TEST_P(PromptCacheStates, ABatchReadsSharedModulesOnce) {
       EXPECT_EQ(together[i].tokens, alone[i].tokens) << method << ", request " << i + 1;
       EXPECT_LE(max_difference(together[i].logits, alone[i].logits), kSame) << method;
     }
-    // Own text 3, a 11, b 11, c 9: a is read once for the first three; c has the third between.
+    // The schema's own text has 3 tokens, a and b have 11 each, and c has 9. The first three
+    // requests read a once; c is read twice, because the third request stands between those that
+    // import it.
     EXPECT_EQ(imports->last_use().imported_tokens, 34 + 23 + 25 + 12) << method;
     EXPECT_LT(imports->last_use().read_tokens, 34 + 23 + 25 + 12) << method;
   }
 }
 
-// Equal tokens at equal positions that import different modules are different tokens: no method
-// that finds equal prefixes takes one for the other.
+// Texts of equal tokens at equal positions differ if their prompts import different modules: no
+// method that finds equal prefixes may take one for the other.
 TEST_P(PromptCacheStates, EqualTextsThatImportDifferentModulesAreNotShared) {
   const std::string schema = "<schema name=\"s\"><union>" + module_text("a", some_ids(8, 2)) +
                              module_text("b", some_ids(8, 3)) + "</union></schema>";

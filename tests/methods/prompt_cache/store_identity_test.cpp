@@ -133,7 +133,7 @@ std::vector<fs::path> segments_in(const fs::path& folder) {
   return found;
 }
 
-// The file with another header and a matching hash. The states are unchanged.
+// Returns the file with another header, whose hash matches. The states are unchanged.
 std::string with_header(const std::string& content, const kv::SegmentFileHeader& header,
                         size_t data_begin) {
   std::string text = kv::header_text(header);
@@ -198,8 +198,8 @@ TEST_F(SharedStore, AFileOfOtherTokensUnderAMendedKeyIsComputedAnew) {
             alone(schema(3), Mode::kIsolated, prompt));
 }
 
-// Flips one bit: in turn anywhere in a file, and in its header's text with the hash corrected.
-// REPRISE_FLIPS sets how many.
+// Flips one bit at a time. Half of the flips are in a header's text, whose hash is then corrected,
+// and the others anywhere in a file. REPRISE_FLIPS sets the number of flips.
 TEST_F(SharedStore, FlippedBitsNeverChangeAToken) {
   const std::string schema = "<schema name=\"s\"><union>" + module_text("a", some_ids(11, 2)) +
                              module_text("b", some_ids(7, 3)) + "</union>" +

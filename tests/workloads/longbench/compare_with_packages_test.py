@@ -87,7 +87,7 @@ def english_words(text):
 
 def classification(prediction, answer, classes):
     found = [name for name in classes if name in prediction]
-    for name in found:  # while it shrinks, like the official loop
+    for name in found:  # the list shrinks meanwhile, as in the official loop
         if name in answer and name != answer:
             found.remove(name)
     return 1.0 / len(found) if answer in found else 0.0
@@ -104,8 +104,8 @@ def code_line(prediction):
     return ""
 
 
-# Runs as deep in calls as LongBench's eval.py: the program, a loop over predictions, the scorer. One for Chinese is
-# deeper.
+# The scorer runs as deep in calls as in LongBench's eval.py: below the program and its loop over predictions. For Chinese
+# it is one call deeper.
 ROUGE_PROGRAM = """
 import json, sys
 from rouge import Rouge

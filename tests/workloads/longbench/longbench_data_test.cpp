@@ -1,4 +1,4 @@
-// Tests the real configuration and question sets.
+// Tests LongBench's real configuration and question sets.
 #include <gtest/gtest.h>
 
 #include <set>

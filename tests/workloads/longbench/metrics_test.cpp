@@ -37,7 +37,7 @@ TEST(QaF1, TakesPunctuationOutBeforeItLooksForArticles) {
 }
 
 TEST(QaF1, ArticlesEndWhereRegularExpressionsEndWords) {
-  EXPECT_EQ(qa_f1("a\u0301 b", "\u0301 b"), 1);   // at a combining mark
+  EXPECT_EQ(qa_f1("a\u0301 b", "\u0301 b"), 1);   // an article ends at a combining mark
   EXPECT_EQ(qa_f1("\u00e1 b", "\u0301 b"), 0.5);  // but not before a composed letter
   EXPECT_EQ(qa_f1("another theme", "nother me"), 0);
 }

@@ -1,4 +1,4 @@
-// Fills the templates of a made-up configuration.
+// Tests templates of a made-up configuration, which samples fill.
 #include "workloads/longbench/prompts.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// ROUGE-L with the oddities of the package that defines it. The expected values come from `rouge`
-// 1.0.1; compare_with_packages_test.py asks the package itself.
+// Tests ROUGE-L with the oddities of the package that defines it. The expected values come from
+// `rouge` 1.0.1; compare_with_packages_test.py asks the package itself.
 #include "workloads/longbench/rouge.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +43,9 @@ TEST(RougeL, CountsAWordOnceHoweverOftenItIsRepeated) {
 TEST(RougeL, OfEquallyLongSubsequencesLeavesOutThePredictionsLastWord) {
   // Both "a" and "b" are common subsequences, and the package finds "b". Either gives p = r = 1/2.
   EXPECT_DOUBLE_EQ(rouge_l("b a", "a b"), 0.499999995);
-  // Here it matters: "a" is in both sentences of the answer, "b" and "c" in one each.
-  // (a b | b a) -> b, (a c | b a) -> a: two words of the prediction's two, of the answer's three.
+  // Here the choice matters: "a" is in both sentences of the answer, "b" and "c" in one each. The
+  // package finds b in (a b | b a) and a in (a c | b a): two of the prediction's two words, and two
+  // of the answer's three.
   EXPECT_DOUBLE_EQ(rouge_l("b a", "a b. a c"), 2.0 * ((1.0 * (2.0 / 3)) / (1.0 + 2.0 / 3 + 1e-8)));
 }
 
@@ -68,7 +69,8 @@ TEST(RougeL, IsZeroWherePythonRefusesToRecurse) {
   EXPECT_DOUBLE_EQ(rouge_l(counted_words(990), counted_words(990)), kAll);
   EXPECT_EQ(rouge_l(counted_words(991), counted_words(991)), 0);
   EXPECT_DOUBLE_EQ(rouge_l(counted_words(991), counted_words(991), {.most_calls = 0}), kAll);
-  // The walk goes through both whole texts if they have only the first word in common.
+  // If the texts have only the first word in common, the walk goes through both texts to their
+  // ends.
   std::string xs, ys;
   for (int i = 0; i < 600; ++i) {
     xs += " x";
@@ -81,7 +83,7 @@ TEST(RougeL, IsZeroWherePythonRefusesToRecurse) {
 TEST(RougeL, RefusesSentencesThatWouldTakeAllMemory) {
   const std::string text = counted_words(20000);
   EXPECT_THROW((void)rouge_l(text, text, {.most_calls = 0}), Error);
-  EXPECT_EQ(rouge_l(text, text), 0);  // and does not ask where the answer is known
+  EXPECT_EQ(rouge_l(text, text), 0);  // too deep for the package, so no memory is needed
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST(CutWords, WithoutJiebaNamesThePackage) {
   const NamedPython python("/bin/false");
   expect_error([] { (void)cut_words({"\u6211"}); },
                {"REPRISE_PYTHON", "/bin/false", "jieba", "python3-jieba"});
-  EXPECT_TRUE(cut_words({}).empty());  // nothing to cut takes no jieba
+  EXPECT_TRUE(cut_words({}).empty());  // without texts, jieba is not needed
 }
 
 std::string jieba_python() {

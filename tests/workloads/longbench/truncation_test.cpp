@@ -45,13 +45,13 @@ TEST(MiddleCutParts, AreDecodedInHalvesWithoutSpecialTokens) {
   ASSERT_EQ(tokenizer.encode("xyzxyz").size(), 8u);
   const Texts parts = {"xyz", "xyz"};
   EXPECT_EQ(middle_cut_parts(tokenizer, parts, 8), parts);
-  EXPECT_EQ(middle_cut_parts(tokenizer, parts, 7), (Texts{"x", "xyz"}));  // the odd one is lost
+  EXPECT_EQ(middle_cut_parts(tokenizer, parts, 7), (Texts{"x", "xyz"}));  // the odd token is lost
   EXPECT_EQ(middle_cut_parts(tokenizer, parts, 4), (Texts{"", "yz"}));
 }
 
 TEST(MiddleCutParts, LosesTheMiddleOnes) {
   const auto tokenizer =
-      tokenizer::make_tokenizer(tokenizer::byte_level_json());  // a byte, a token
+      tokenizer::make_tokenizer(tokenizer::byte_level_json());  // each byte is a token
   const Texts parts = {"ab", "cdef", "ghij", "klmn", "op"};
   EXPECT_EQ(middle_cut_parts(tokenizer, parts, 16), parts);
   EXPECT_EQ(middle_cut_parts(tokenizer, parts, 15), (Texts{"ab", "cdef", "gj", "klmn", "op"}));
@@ -93,7 +93,7 @@ TEST(MiddleCutParts, GiveTheOfficialTextWhereACutBreaksManyByteTokens) {
 
 TEST(MiddleCutParts, GiveTheReplacementToTheCharactersOwnPart) {
   const auto tokenizer =
-      tokenizer::make_tokenizer(tokenizer::byte_level_json());  // a byte, a token
+      tokenizer::make_tokenizer(tokenizer::byte_level_json());  // each byte is a token
   const std::string replaced = "\ufffd";
   EXPECT_EQ(middle_cut_parts(tokenizer, Texts{"ab", "\u9c57cdef", "gh"}, 6),
             (Texts{"ab", replaced + "f", "gh"}));
@@ -121,7 +121,7 @@ TEST(MiddleCutParts, TogetherAreTheCutOfAll) {
 }
 
 TEST(MiddleCutParts, CannotBeToldApartOnceTheTextWasChanged) {
-  const auto tokenizer = tokenizer::make_tokenizer(tokenizer::bert_json());  // lower case
+  const auto tokenizer = tokenizer::make_tokenizer(tokenizer::bert_json());  // lowers the case
   const Texts parts = {"The UNAFFABLE caf. ", "The the the the the ", "caf."};
   const std::string error =
       tokenizer::error_of([&] { (void)middle_cut_parts(tokenizer, parts, 12); });

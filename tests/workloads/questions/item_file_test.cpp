@@ -24,7 +24,7 @@ std::string with(const std::string& from, const std::string& to) {
   return line.replace(at, from.size(), to);
 }
 
-// Another line, with another id.
+// The line of an item of task "choice", with an id other than kLine's.
 std::string choice_line(const std::string& answers, const std::string& choices) {
   std::string line = with("\"two_hop-1\", \"task\": \"two_hop\"", "\"c\", \"task\": \"choice\"");
   line.replace(line.find("[\"Rome\"]"), 8, answers);

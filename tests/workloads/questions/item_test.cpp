@@ -48,7 +48,7 @@ TEST(Contains, LooksForTheWordsInARow) {
   EXPECT_FALSE(is_right(accented, "Un caf\u00e9s!"));
 }
 
-// As RelayAttention's program judges: capitals of words before the letter count too.
+// RelayAttention's program judges so: capitals of words before the letter count too.
 TEST(FirstCapital, IsTheFirstLetterThatIsUpperCase) {
   const Item item = item_of(Judgement::kFirstCapital, {"B"});
   EXPECT_TRUE(is_right(item, "\nB\n\nThere is"));

@@ -12,7 +12,7 @@
 namespace reprise::workloads::questions {
 namespace {
 
-// Name and number of a line.
+// The name and the number that a line holds.
 std::pair<std::string, std::string> parts_of(const std::string& line) {
   const size_t colon = line.find(": REGISTER_CONTENT is <"), end = line.find(">\n");
   EXPECT_TRUE(line.starts_with("line ") && colon != line.npos && end == line.size() - 2) << line;

@@ -1,4 +1,4 @@
-// Labelled sentences in both their forms.
+// Tests labelled sentences in both their forms.
 #include "workloads/sentences/labelled.h"
 
 #include <gtest/gtest.h>

@@ -109,7 +109,8 @@ TEST(SplitByText, TheSeedDrawsAndTheOrderOfItemsDoesNot) {
   EXPECT_EQ(texts_in(split(items, kThree, 1)[2]), first);
 }
 
-// As AttnCache's released code: the first prompts are stored, and the next ones are learned from.
+// Splits as AttnCache's released code does: the first prompts are stored, and the next ones are
+// learned from.
 TEST(SplitInOrder, EachPartFollowsTheOneBeforeIt) {
   Items items;
   for (int i = 0; i < 200; ++i) items.push_back({"text " + std::to_string(i)});

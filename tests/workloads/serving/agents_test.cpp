@@ -82,7 +82,7 @@ TEST(Weka, LinesAndASampleOfConversations) {
   EXPECT_EQ(sizes, (std::set<int64_t>{1, 7}));
 }
 
-// A request that waits for a dropped one waits for the requests before that instead.
+// If a request is dropped, those that would wait for it wait for the requests before it instead.
 TEST(Weka, RequestsThatAreDroppedLeaveNoGap) {
   const TempDir dir;
   const auto file = dir.write("w.json", kWeka);

@@ -200,8 +200,8 @@ TEST(Tree, HasThreeLevels) {
   EXPECT_EQ(source->prefixes()[0].tokens.size(), 10u);
 }
 
-// Each of the 24 orders of four must occur equally often, and so must each of the 12 that their
-// first two can have.
+// Each of the 24 orders of four items must occur equally often, and so must each of the 12 orders
+// of their first two.
 TEST(Permuted, OrdersAreAlike) {
   constexpr int kSeeds = 24000;
   std::map<std::vector<uint32_t>, double> whole, first;

@@ -128,8 +128,8 @@ TEST(RequestSources, SeedsChangeTheirOwnDimensionAlone) {
     const auto at_others = make_request_source(sample.name, options);
     EXPECT_EQ(base->arrivals_s() == at_others->arrivals_s(), sample.name != "servegen");
   }
-  EXPECT_GE(moved, 8);  // but traces, and samples of two requests that may fall as before
-  EXPECT_GE(asked_otherwise, 14);  // but texts
+  EXPECT_GE(moved, 8);             // all but traces, and samples whose two requests may stay
+  EXPECT_GE(asked_otherwise, 14);  // all but sources of texts
 }
 
 // A sample is drawn without replacement, and a larger one holds the smaller one.

@@ -139,8 +139,8 @@ inline constexpr const char* kServeGenLengths =
 
 inline constexpr size_t kMmluQuestions = 14042;  // of the test split
 
-// A list of `entries` token counts as mmlu_lengths reads them: `first`, `first` + 1, ..., `most`,
-// then from `first` again.
+// A list of `entries` token counts as mmlu_lengths reads them. The counts rise by 1 from `first` to
+// `most`, and then begin at `first` again.
 inline std::string mmlu_counts(size_t entries, size_t first, size_t most = 9) {
   std::string list = "[";
   for (size_t n = 0; n < entries; ++n)

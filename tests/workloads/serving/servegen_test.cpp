@@ -29,8 +29,8 @@ std::filesystem::path client(const TempDir& dir, const std::string& trace,
 constexpr const char* kConstantLengths =
     R"({"0": {"input_tokens": "{4: 1}", "output_tokens": "{1: 1}"}})";
 
-// A renewal process with coefficient of variation c has about rate t events in time t, with
-// variance c^2 rate t.
+// A renewal process with coefficient of variation c has about rate * t events in time t, with
+// variance c^2 * rate * t.
 TEST(ServeGen, RequestsComeAtTheRateOfEachWindow) {
   const TempDir dir;
   const auto file = client(dir,
@@ -179,7 +179,7 @@ TEST(ServeGen, ReadsThePublishedClients) {
         make({.file = folder / (std::string(name) + "-trace.csv"), .requests = 5000});
     EXPECT_EQ(source->size(), 5000) << name;
   }
-  // 2.533, 2.877 and 3.525 requests a second in its first three windows.
+  // The recording has 2.533, 2.877 and 3.525 requests a second in its first three windows.
   const auto source =
       make({.file = folder / "reason_deepseek-r1_chunk-48-trace.csv", .window_s = 1800});
   EXPECT_NEAR(static_cast<double>(source->size()), 600 * (2.533 + 2.877 + 3.525), 5 * 74);

@@ -164,7 +164,7 @@ TEST(Conversations, InterleaveWithTheirTurnsInOrder) {
                                 .under_way = under_way};
     const std::vector<ServingRequest> requests =
         requests_of(*make_of_texts("conversations", options));
-    std::map<Tokens, std::pair<Tokens, size_t>> last;  // by the first user's tokens: prompt, place
+    std::map<Tokens, std::pair<Tokens, size_t>> last;  // by 15 first tokens: prompt, place
     size_t most_open = 0, switches = 0;
     Tokens before;
     for (size_t i = 0; i < requests.size(); ++i) {
@@ -182,7 +182,7 @@ TEST(Conversations, InterleaveWithTheirTurnsInOrder) {
     }
     EXPECT_EQ(last.size(), 20u);
     for (size_t i = 0; i < requests.size(); ++i) {
-      size_t open = 0;  // asked before or now, and again later
+      size_t open = 0;  // conversations asked up to now and again later
       std::map<Tokens, bool> seen;
       for (size_t j = 0; j <= i; ++j)
         seen[Tokens(requests[j].prompt.begin(), requests[j].prompt.begin() + 15)] = true;

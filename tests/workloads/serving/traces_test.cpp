@@ -368,7 +368,7 @@ TEST(PublishedTraces, MooncakesBlocksAreFoundAgain) {
       const ServingRequest request = source->request(i);
       const int64_t blocks = (std::ssize(request.prompt) + 511) / 512;
       const bool is_whole = request.shared_tokens == std::ssize(request.prompt);
-      // The first one has its prefix from the declaration, and not from an earlier request.
+      // The first request has its prefix from the declaration, and not from an earlier request.
       if (i > 0) found += is_whole ? blocks : request.shared_tokens / 512;
       all += blocks;
     }

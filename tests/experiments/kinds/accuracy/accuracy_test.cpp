@@ -1,5 +1,5 @@
-// Tests the kind on the shipped model: which modes must answer exactly as the baseline, and which
-// differ.
+// Tests kind "accuracy" on the shipped model: which modes must answer exactly as the baseline, and
+// which differ.
 #include "experiments/kinds/accuracy/accuracy.h"
 
 #include <gtest/gtest.h>
@@ -168,8 +168,8 @@ TEST_F(Accuracy, QuestionsAreReadOnceForAllThatIsDoneWithAGroup) {
   expect_error([&] { kind.check(other); }, {"items.jsonl"});
 }
 
-// Uses LongBench's form and scores with the recall models' items, once with one module for all
-// documents and once with a module for each document.
+// The recall models' items have LongBench's form and are scored as there, once with one module for
+// all documents and once with a module for each document.
 TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
   const auto of = [&](const char* grouping) {
     return measure(
@@ -192,8 +192,8 @@ TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
   EXPECT_EQ(whole[1].resolved["questions_cut"], 0);
 }
 
-// A real meeting, cut to the length that the shipped model places. The model was trained on other
-// texts, so its answers score next to nothing.
+// The questions are about a real meeting, which is cut to what the shipped model has positions for.
+// The model was trained on other texts, so its answers score next to nothing.
 TEST_F(Accuracy, QmsumIsAskedFromItsOwnFile) {
   REPRISE_NEEDS_DATA();
   const auto folder = reprise::testing::data_dir() / "datasets" / "longcontext";
@@ -236,7 +236,7 @@ TEST_F(Accuracy, ShippedFilesCanBeRun) {
 // models.
 TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
   const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
-      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+      cache("XDG_CACHE_HOME", "/nowhere");  // hides what this user has fetched
   const auto file = results::data_dir() / "experiments" / "prompt_cache" / "table1.json";
   const auto groups = [&](const char* scale, const std::vector<std::string>& overrides) {
     return expand(load_experiment(file, scale, overrides, known_vocabulary()),

@@ -1,4 +1,4 @@
-// Tests the kind on a tiny model and on the shipped one.
+// Tests kind "exactness" on a tiny model and on the shipped one.
 #include "experiments/kinds/accuracy/exactness.h"
 
 #include <gtest/gtest.h>

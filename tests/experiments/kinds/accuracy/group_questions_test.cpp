@@ -1,5 +1,5 @@
-// Tests the questions of a group as tokens, cut to the length asked for and to what the model
-// places.
+// Tests the questions of a group as tokens, cut to the length asked for and to what the model has
+// positions for.
 #include "experiments/kinds/accuracy/group_questions.h"
 
 #include <gtest/gtest.h>
@@ -73,8 +73,8 @@ TEST_F(GroupQuestionsTest, LoseTheirMiddleWhereTheyAreLonger) {
   }
 }
 
-// Encoded separately, the parts of a prompt have more tokens than the whole. All of these and the
-// answer must be placed.
+// Encoded separately, the parts of a prompt have more tokens than the whole prompt. The model must
+// have positions for all these tokens and for the answer's.
 TEST_F(GroupQuestionsTest, AreCutToWhatTheModelPlaces) {
   Json settings = lines(40);
   settings["most_prompt_tokens"] = 4000;

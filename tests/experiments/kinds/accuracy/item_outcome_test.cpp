@@ -17,7 +17,7 @@ namespace {
 
 using Outcomes = std::vector<ItemOutcome>;
 
-// Outcomes of one question for each letter. A capital letter is a right answer.
+// One question's outcome for each letter. A capital letter is a right answer.
 Outcomes answered(const std::string& letters) {
   Outcomes outcomes;
   for (size_t i = 0; i < letters.size(); ++i)
@@ -70,7 +70,7 @@ TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
   EXPECT_EQ(measured.samples["ttft_speedup"], (Json{2, 10, 5}));
 }
 
-// Otherwise an export would take the questions' times for repetitions of one time.
+// An export must not take the times of different questions for repetitions of one time.
 TEST(AddOutcomes, SamplesOfDifferentQuestionsAreAPopulation) {
   const Measurement measured = measured_of(answered("AAb"), answered("Aab"));
   for (const char* name : {"score", "first_kl", "ttft_ms", "ttft_speedup"}) {

@@ -112,7 +112,7 @@ TEST_F(ItemPromptTest, NamesTheQuestionOfWhatCannotBe) {
 }
 
 TEST(TokensBehind, RefusesAContinuationThatChangesWhatItFollows) {
-  // Pairs of letters are tokens.
+  // In this encoding, two letters make a token.
   const pml::TextEncoder pairs = {.encode = [](std::string_view text) {
     Tokens ids;
     for (size_t i = 0; i < text.size(); i += 2)

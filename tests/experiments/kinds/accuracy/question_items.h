@@ -1,5 +1,5 @@
-// A file of questions that the shipped model can be asked: four over three documents, two of them
-// with choices.
+// Writes a file of four questions over three documents, which the shipped model can be asked. Two
+// of the questions have choices.
 #pragma once
 
 #include <fmt/format.h>

@@ -35,7 +35,7 @@ TEST(Agreement, SeesALogitThatMovedThoughTheTokensAreTheSame) {
 TEST(Agreement, ComparesUpToTheFirstTokenThatDiffers) {
   Generation other = sample();
   other.tokens = {2, 0, 0, 2};
-  other.logits[6] = 5.5F;   // of the differing token; the text before it is still the same
+  other.logits[6] = 5.5F;   // a logit of the first token that differs: the texts are equal up to it
   other.logits[11] = 1000;  // a logit after the texts differ
   Agreement agreement;
   agreement.add(0, sample(), sample());

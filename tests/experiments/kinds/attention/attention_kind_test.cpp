@@ -1,4 +1,4 @@
-// Kind "attention" end to end on tiny shapes: sound metrics, agreeing outputs, errors.
+// Tests kind "attention" end to end on tiny shapes: sound metrics, agreeing outputs, errors.
 #include "experiments/kinds/attention/attention_kind.h"
 
 #include <gtest/gtest.h>
@@ -66,8 +66,8 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
   }
 }
 
-// Timing reads as the kernel makes them, and timing the parts one by one, takes as long as the
-// steps themselves. So it is done only for metrics that are asked for.
+// Some metrics need runs that take as long as the steps themselves: reads in the kernel's order,
+// and the parts one by one. So these are timed only for metrics that are asked for.
 TEST_F(AttentionKindTest, WhatTakesTimeOfItsOwnIsTakenWhereItIsAskedFor) {
   Json settings = kSmall;
   settings["completion_tokens"] = 1;
@@ -89,7 +89,7 @@ TEST_F(AttentionKindTest, WhatTakesTimeOfItsOwnIsTakenWhereItIsAskedFor) {
   EXPECT_EQ(taken({}).size(), 8u);
 }
 
-// If a plan consists of one private part, one measured time serves both metrics.
+// If a plan consists of one private part, one measured time serves private_us and stream_ratio.
 TEST_F(AttentionKindTest, AnUnsharedPlanIsTimedOnceForBothItsMetrics) {
   Json settings = kSmall;
   settings["completion_tokens"] = 1;
@@ -171,7 +171,8 @@ TEST_F(AttentionKindTest, WithoutLimitsOfTheMachineTheirRatiosAreLeftOut) {
   EXPECT_TRUE(measured[0].metrics.contains("plan_beside_ratio"));
 }
 
-// Contiguous keys and values of 32 heads of 128 in f32, including the token that the step adds.
+// The need is that of contiguous keys and values: 32 heads of 128 in f32, for all tokens and the
+// one that the step adds.
 TEST_F(AttentionKindTest, MemoryIsThatOfTheCachesAndNoMachineIsAskedForIt) {
   AttentionKind kind(kTwoThreads);
   const Group group = attention_group({{"batch", 4096}, {"prompt_tokens", 1 << 20}});

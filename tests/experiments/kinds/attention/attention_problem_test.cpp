@@ -77,7 +77,8 @@ TEST(AttentionCosts, BoundsFollowTheirFormulas) {
   EXPECT_DOUBLE_EQ(io_bound_speedup(apart, 8), 1.0);
 }
 
-// Figure 5: batch 32, a context of 128; its curve passes (s + 130) / (s / 32 + 135).
+// The figure 5 of RelayAttention has batch 32 and a context of 128. With s shared tokens, its curve
+// passes (s + 130) / (s / 32 + 135).
 TEST(AttentionCosts, TheoryCountsTheContextAsThePaperDoes) {
   const AttentionProblem problem = attention_problem(
       attention_group({{"batch", 32}, {"context_tokens", 128}, {"shared_tokens", 2048}}));
@@ -99,7 +100,7 @@ TEST(AttentionCosts, PlanReadsEachItemOnce) {
   EXPECT_EQ(plan_kv_bytes(plan), (10 + 6 + 4) * 2 * 2 * 8 * 4);
 }
 
-// The paper's table 1 counts 2048 cached tokens and the new one.
+// ChunkAttention's table 1 counts 2048 cached tokens and the new one.
 TEST(AttentionCosts, AgreeWithChunkAttentionsTable1) {
   const AttentionProblem problem{.batch = 32,
                                  .heads = 32,

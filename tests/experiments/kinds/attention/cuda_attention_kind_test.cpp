@@ -79,7 +79,7 @@ TEST_F(CudaAttentionKind, MeasuresEveryMethodAndOutputsAreThoseOfTheDefinition) 
   }
 }
 
-// Until the parts of this step are merged, the output is still that of the step before.
+// The output stays that of the step before until the parts of the new step are merged.
 TEST_F(CudaAttentionKind, PartialResultsMergedAreTheWholeOutput) {
   Json shared = kSmall;
   shared["shared_percent"] = 100;
@@ -104,7 +104,7 @@ TEST_F(CudaAttentionKind, PartialResultsMergedAreTheWholeOutput) {
     one.attend();
     one.read_output(whole);
     EXPECT_NE(whole, before) << name;
-    // Products and sums of f16 keys, which are added in another order.
+    // The parts add the products of f16 keys in another order.
     for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(merged[i], whole[i], 0x1p-10) << name;
   }
 }

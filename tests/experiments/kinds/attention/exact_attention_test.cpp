@@ -127,7 +127,8 @@ TEST(Deviation, EveryOutputIsLookedAt) {
     }
 }
 
-// A sequence's keys and values in a cache of its own, attended to with one of them left out.
+// Holds the keys and values of one sequence in a cache of its own, and attends to all of them but
+// one.
 class WithoutOneKey {
  public:
   WithoutOneKey(const AttentionProblem& problem, const TokenValues& values, int64_t sequence,
@@ -193,10 +194,10 @@ class WithoutOneKey {
   std::vector<float> queries_;
 };
 
-// One of 1000 keys weighs about 1/1000. Leaving it out moves o by 1.2 % of its norm, three times
-// the mean effect of bf16. A head whose query gives the key a small weight does not show the error,
-// but among several heads one nearly always does. With 4000 keys the weight is a quarter, and o is
-// half as long.
+// One of 1000 keys weighs about 1/1000. Leaving it out moves the output o by 1.2 % of its norm,
+// three times the mean effect of bf16. A head whose query gives the key a small weight does not
+// show the error, but among several heads one nearly always does. One of 4000 keys weighs a quarter
+// of that, and o is half as long.
 TEST(Deviation, AKeyThatIsLeftOutIsFoundInAnySequence) {
   struct Case {
     int64_t heads, kv_heads, head_dim, keys;

@@ -15,7 +15,8 @@
 namespace reprise::experiments {
 namespace {
 
-// 70 tokens, 48 of them shared: both end inside and on the edge of blocks of 8, 16 and 64.
+// 70 tokens, 48 of them shared. The prompts end inside a block of 8, 16 or 64 tokens, their shared
+// parts at the edge of a block of 8 or 16 and inside one of 64.
 AttentionProblem problem() {
   return {.batch = 5,
           .heads = 4,
@@ -65,7 +66,7 @@ TEST_P(EveryMethod, PartsLeaveTheOutputAsItWas) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i], after[i], 1e-6);
 }
 
-// Until the parts of this step are merged, the output is still that of the step before.
+// The output stays that of the step before until the parts of the new step are merged.
 TEST_P(EveryMethod, PartialResultsMergedAreTheWholeOutput) {
   const TokenValues values(problem());
   const auto one = make_one(GetParam(), values);

@@ -196,7 +196,7 @@ TEST_F(PmlKindTest, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
 
 TEST_F(PmlKindTest, AMissingModelHidesNoMissingFile) {
   const testing::EnvironmentVariable data("REPRISE_DATA", ""),
-      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+      cache("XDG_CACHE_HOME", "/nowhere");  // hides what this user has fetched
   const std::string found =
       refusal({{"models", {"checkpoints/llama-2-7b"}},
                {"workload", {{"name", "pml"}, {"file", "absent.schema.xml"}}}});

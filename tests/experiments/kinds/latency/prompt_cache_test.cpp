@@ -1,4 +1,4 @@
-// Prompt Cache in kind "ttft": shared tokens as modules.
+// Tests Prompt Cache in kind "ttft", where the shared tokens are modules.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -94,8 +94,8 @@ TEST_F(PromptCacheKind, SeveralModulesAreMarkedApproximateAndRepairIsCounted) {
   EXPECT_GT(measured[2].metrics["repair_ms"]["value"].get<double>(), 0);
 }
 
-// The logits of the first answer come from a computed token. So if a prompt consists of its prefix
-// alone, the prefix's last token is not imported.
+// The logits for the first new token come from a computed token. So if a prompt consists of its
+// prefix alone, the prefix's last token is not imported.
 TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
   TtftKind kind(context_);
   for (const int shared : {40, 0}) {
@@ -112,9 +112,9 @@ TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
   }
 }
 
-// All lanes hold their caches and modules at the same time. Modules in memory count once, and a
-// second time if a request copies them; the cache is then counted without their tokens. Modules in
-// files do not count, and the cache is counted whole.
+// All lanes hold their caches and modules at the same time. Modules in memory count once, and once
+// more if a request copies them; the cache beside them counts without the modules' tokens. Modules
+// in files do not count, and the cache beside them counts whole.
 TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
   TtftKind kind(context_);
   const auto need = [&](const Json& methods) {
@@ -125,7 +125,7 @@ TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
   const double modules =
       35.0 * static_cast<double>(kv_bytes_per_token(
                  Bench::config(group(Json::object(), {"contiguous"})), DType::kF32));
-  const double rest = two - one - modules;  // of a cache without the modules
+  const double rest = two - one - modules;  // a cache without the modules' tokens
   EXPECT_GT(rest, 0);
   EXPECT_EQ(need({"contiguous", "prompt_cache"}), one + modules + rest);
   EXPECT_EQ(need({"contiguous", copying("isolated")}), one + 2 * modules + rest);

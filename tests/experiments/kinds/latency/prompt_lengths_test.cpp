@@ -104,7 +104,8 @@ TEST_F(PromptLengths, TheShippedFigureCanBeRunAndHasThePapersNumbersAtItsLengths
       for (const std::string& name : experiment.paper_numbers)
         for (Fields point : one.requested) {
           point["model_shape"] = shape;
-          // The authors compute everything, or copy the modules, with Llama 2 7B.
+          // The authors' times are those of Llama 2 7B that computes everything, or copies the
+          // modules.
           const Json asked = json_of(point);
           const bool is_theirs =
               config.name == "llama-2-7b" &&

@@ -122,7 +122,7 @@ TEST_F(SharedTokens, MethodsReuseWhatTheyPromise) {
             batches(6) * kBatch * kShared);  // relay: all of them
   EXPECT_EQ(value_of(measured[2], "reused_tokens"), 0);
   EXPECT_EQ(value_of(measured[4], "reused_tokens"), 0);
-  // The others reuse all but what the first of a batch computes; paged blocks are shared whole.
+  // The others reuse what the first sequence of a batch has computed, as far as whole blocks go.
   EXPECT_EQ(value_of(measured[3], "reused_tokens"), batches(3) * (kBatch - 1) * 128);
   EXPECT_GE(value_of(measured[5], "reused_tokens"), batches(5) * (kBatch - 1) * 128);
   for (size_t m = 0; m < measured.size(); ++m) {

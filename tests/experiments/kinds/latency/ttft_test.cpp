@@ -1,5 +1,5 @@
-// Tests kinds on a tiny model with random weights: valid records, and equal tokens of exact
-// methods.
+// Tests kinds "ttft" and "decode" on a tiny model with random weights: valid records, and equal
+// tokens of exact methods.
 #include "experiments/kinds/latency/ttft.h"
 
 #include <gtest/gtest.h>
@@ -69,8 +69,8 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
 }
 
-// The warm-up fills the cache of the method that retains requests. The other method's prefix is
-// there before the first request.
+// The warm-up fills the cache of the method that retains requests, and the other method's prefix is
+// there before the first request. So the timed requests of both reuse the same tokens.
 TEST_F(KindsTest, TtftLimitIsThatOfWhatTheTimedRequestsReused) {
   const Json retains = {{"name", "chunk_attention"},
                         {"options", {{"retain", true}, {"reuse_prefill", true}}}};
@@ -229,7 +229,7 @@ TEST_F(KindsTest, EverythingWrongWithAGroupIsToldBeforeWeightsAreLoaded) {
   EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
   trained.workload = {.name = "text_prompts", .file = "LongBench/data"};
   const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
-      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+      cache("XDG_CACHE_HOME", "/nowhere");  // hides what this user has fetched
   EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
   EXPECT_NE(problems_of(trained).find("reprise data get longbench"), std::string::npos);
   trained.workload = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}}).workload;

@@ -40,8 +40,8 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
   // One of the pairs has texts of different lengths, and one has equal texts.
   const auto measured = measure("5\ta b\tc d\n3\ta c\ta c d\n1\th h\th h\n2\tf g\tg f\n");
   EXPECT_EQ(value_of(measured[0], "compared_pairs"), 2);
-  // Seven texts make 21 pairs. Three of them belong together and are not compared; no other pair
-  // has equal texts.
+  // Seven texts make 21 pairs. Three of them are pairs of the file, which are not compared. No
+  // other pair has equal texts.
   EXPECT_EQ(value_of(measured[1], "compared_pairs"), 21 - 3);
   EXPECT_EQ(value_of(measured[2], "compared_pairs"), 8);
   for (const Measured& one : measured) {
@@ -71,7 +71,7 @@ TEST_F(AttentionMaps, TheFirstPairIsShown) {
   }
   EXPECT_GE(value_of(measured[0], "shown_distance"), 0);
   EXPECT_EQ(measured[1].answers["maps"]["texts"][0], "a b c");
-  EXPECT_TRUE(measured[2].answers.empty());  // a text and no other
+  EXPECT_TRUE(measured[2].answers.empty());  // this series compares a text with no other
   EXPECT_FALSE(measured[2].metrics.contains("shown_distance"));
 }
 

@@ -50,7 +50,7 @@ class CudaPrefillKind : public testing::OnDevice {
   model::TempDir bert_;
 };
 
-// A stored map of every form replaces the queries and keys from which it was computed.
+// A stored map, in whatever form, replaces the queries and keys from which it was computed.
 TEST_F(CudaPrefillKind, StoredTextsHitAndAreComputedAsInFull) {
   const auto stored_as = [](const char* form) {
     return attn_cache({{"preset", "raw"}, {"map_form", form}, {"threshold", 1.0 - 1e-6}});
@@ -70,8 +70,9 @@ TEST_F(CudaPrefillKind, StoredTextsHitAndAreComputedAsInFull) {
   const auto got = measure(file), want = measure(file, false);
   ASSERT_EQ(got.size(), want.size());
   for (size_t m = 1; m < got.size(); ++m) {
-    // The device rounds to bf16, twice for a difference: 2^-8 of outputs below 8. So does the CPU
-    // with AVX512-BF16, in another order. What a method changes is of the same size.
+    // A difference has two outputs below 8, each of which the device rounds to bf16: 2^-8 of 8. A
+    // CPU with AVX512-BF16 rounds them too, in another order. What a method itself changes is of
+    // the same size.
     EXPECT_NEAR(value_of(got[m], "max_difference"), value_of(want[m], "max_difference"),
                 0x1p-8 * 8 + 0.05 * value_of(want[m], "max_difference"))
         << m;
@@ -89,7 +90,8 @@ TEST_F(CudaPrefillKind, TextsAreReadAsOnTheCpu) {
     EXPECT_NEAR(value_of(got[m], "vector_cosine"), value_of(want[m], "vector_cosine"), 1e-3) << m;
 }
 
-// Texts of each pair have two lengths. Only those as long as a text of the stored pair hit.
+// The two texts of a pair differ in length. Only texts that are as long as a text of the stored
+// pair hit.
 TEST_F(CudaPrefillKind, TextsThatHitBesideMissesAreComputed) {
   bert_.write("pairs.tsv", "5\ta\tb c\n3\td e\tf g h\n1\ta b c\th\n");
   const Json raw = {{"preset", "raw"}, {"threshold", -1000.0}, {"lengths", "same"}};

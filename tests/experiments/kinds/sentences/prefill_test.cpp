@@ -65,7 +65,8 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
   EXPECT_EQ(hit.samples["text_speedup_hits"], hit.samples["text_speedup"]);
   EXPECT_EQ(hit.samples["attention_speedup_hits"].size(), 2u);
   EXPECT_EQ(value_of(hit, "stored_texts"), 4);
-  // 4 groups of 2 layers, 4 heads, 24 x 24 weights of 4 bytes; and head and table.
+  // 4 groups of 2 layers, 4 heads and 24 x 24 weights of 4 bytes. The store's head and table add to
+  // that.
   EXPECT_GE(value_of(hit, "store_mb"), 4 * 2 * 4 * 24 * 24 * 4 * 1e-6);
   EXPECT_EQ(hit.resolved["attn_cache"]["hits"], 3);
   EXPECT_EQ(hit.resolved["attn_cache"]["projector"], "random");
@@ -181,7 +182,8 @@ TEST_F(Prefill, RivalsChooseTheirLayers) {
   EXPECT_FALSE(measured[1].metrics.contains("hit_rate"));
 }
 
-// Skipped layers stay skipped, and where AttnCache has no hit, layers share maps.
+// Layers that the rival skips stay skipped. Where AttnCache has no hit, layers share maps as the
+// rival says.
 TEST_F(Prefill, RivalsRunBesideAttnCache) {
   const auto beside = [](double threshold, const Json& rival) {
     return method(
@@ -196,7 +198,7 @@ TEST_F(Prefill, RivalsRunBesideAttnCache) {
   EXPECT_EQ(measured[1].resolved["dropped_layers"], measured[0].resolved["dropped_layers"]);
   const bool drops_first = measured[0].resolved["dropped_layers"] == Json::array({0});
   EXPECT_EQ(value_of(measured[1], "hit_rate"), drops_first ? 0 : 0.5);
-  EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);  // of the model without that layer
+  EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);  // against the model without that layer
   EXPECT_EQ(value_of(measured[2], "hit_rate"), 0);
   EXPECT_EQ(value_of(measured[3], "hit_rate"), 1);
   EXPECT_NE(value_of(measured[2], "max_difference"), value_of(measured[3], "max_difference"));
@@ -364,7 +366,7 @@ TEST_F(ReusedSentences, HitsFallAsTheThresholdRises) {
   }
 }
 
-// Only a method that pads by itself uses the axis of padded lengths.
+// The axis of padded lengths acts only on a method that pads by itself.
 TEST_F(ReusedSentences, TheLengthOfPaddingMayBeSwept) {
   Json pads = raw_;
   pads["padded_tokens"] = 40;
@@ -439,7 +441,7 @@ TEST_F(ReusedSentences, BesideMethodsThatShareMapsAStepHasOneText) {
 
 TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
   Json strict = raw_, loose = raw_;
-  strict["loss_bound"] = 0.04;  // 30 texts and more that learn can bound it
+  strict["loss_bound"] = 0.04;  // needs at least 24 texts that learn
   loose["loss_bound"] = 1.0;
   const auto measured =
       measure({"compute", method("attn_cache", strict), method("attn_cache", loose)},
@@ -485,7 +487,7 @@ TEST_F(ReusedSentences, TheBudgetIsOfStoredMapsAlone) {
   EXPECT_GE(resolved["learning_texts"], 2 * value_of(measured[1], "stored_texts"));
 }
 
-// Questions for a decoder. Their lengths differ, so maps are fitted to them.
+// The questions are for a decoder. Their lengths differ, so stored maps are fitted to them.
 TEST_F(ReusedSentences, QuestionsReuseMapsToo) {
   std::string questions;
   for (int i = 0; i < 12; ++i)

@@ -27,8 +27,8 @@ TEST(ReuseBound, CountsWhatRowsSee) {
   config.kv_heads = 1;
   config.head_dim = 2;
   config.intermediate = 5;
-  // For 3 tokens, each layer has queries and outputs of 4 x 4, keys and values of 4 x 2, and 6
-  // pairs of 4.
+  // For 3 tokens, each layer multiplies queries and outputs by 4 x 4 weights, keys and values by 4
+  // x 2, and has 6 pairs of 4 products.
   PrefillProducts products = prefill_products(config, 3);
   EXPECT_EQ(products.reused, 3 * (3 * (8 + 16) + 6 * 4));
   EXPECT_EQ(products.attention, 3 * (3 * (16 + 8 + 8 + 16) + 2 * 6 * 4));
@@ -38,7 +38,7 @@ TEST(ReuseBound, CountsWhatRowsSee) {
   products = prefill_products(config, 3);
   EXPECT_EQ(products.reused, 3 * (3 * (8 + 16) + 9 * 4));
   EXPECT_EQ(products.rest, 3 * 3 * 2 * 4 * 5);
-  config.relative.span = 8;  // both terms
+  config.relative.span = 8;  // adds both terms of relative positions
   EXPECT_EQ(prefill_products(config, 3).attention - products.attention, 3 * 2 * 9 * 4);
   config.relative = {};
   config.is_causal = true;

@@ -133,8 +133,9 @@ TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
       {"database_share 0.6", "training_share 0.4", "below 1"});
 }
 
-// The names of the files say what they are for. All pairs of the test's file are asked. Those of
-// the training's file are stored and learned from, except pairs with a sentence of the test's.
+// The names of the files say what they are for. All pairs of the test's file are asked. The pairs
+// of the training's file are stored and learned from, except those with a sentence of the test's
+// file.
 TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
   const TempDir dir;
   dir.write("x-train.tsv", pair_lines(20) + "3\tasked\tby the test\n");
@@ -150,8 +151,8 @@ TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
   EXPECT_NE(set.splits[2].find("3 of 24 items, as published; 1 others"), std::string::npos)
       << set.splits[2];
   EXPECT_EQ(load_sentences({"sentence_pairs", folder}, {}).splits.size(), 1u);
-  // If every text is the test's, nothing is left for other parts, which matters where one is
-  // wanted.
+  // If all texts are the test's, nothing is left for the other parts. This is an error only where
+  // another part is wanted.
   const TempDir same;
   for (const char* name : {"x-train.tsv", "x-test.tsv"}) same.write(name, pair_lines(5));
   const Workload of_same{"sentence_pairs", same.path().string()};
@@ -173,8 +174,8 @@ TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
   EXPECT_EQ(labels.texts[labels.queries[0]], "new");
 }
 
-// Table 2 names SICK's test file alone, so that it is divided by text. Hardly any pair of the
-// training file is free of the test file's texts.
+// AttnCache's table 2 names only SICK's test file, which is divided by texts: hardly any pair of
+// the training file is free of the test file's texts.
 TEST(LoadSentences, OfAttnCachesTable2HalfOfSickIsStored) {
   REPRISE_NEEDS_DATA();
   const std::filesystem::path sts = testing::data_dir() / "datasets" / "sts";
@@ -278,7 +279,7 @@ TEST(LoadSentences, QuestionsOfAnotherSplitAreStored) {
                                                      .database_share = 0.5,
                                                      .training_share = 0.4});
   EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0, 0}));  // all of the split that is asked
-  // Of the first eight items, one is asked, so seven are left.
+  // Of the first eight questions of the other split, one is asked, so seven are left.
   EXPECT_EQ(set.database.size() + set.training.size() + 1, 7u);
   // The database holds the first questions that are not asked, in the order of the file. The next
   // ones are learned from.
@@ -300,7 +301,7 @@ TEST(ScoreSentences, TheLikeliestChoiceCountsAndOfEqualOnesTheFirst) {
   EXPECT_NEAR(score_sentences(set, logits, 2, 1).value, 2.0 / 3, 1e-15);
 }
 
-// Two dimensions in which the angle between a pair's vectors shrinks as its score grows.
+// In two dimensions, the angle between a pair's vectors shrinks as the pair's score grows.
 TEST(ScoreSentences, AnglesThatFollowTheScoresCorrelateFully) {
   SentenceSet set;
   std::vector<float> vectors;

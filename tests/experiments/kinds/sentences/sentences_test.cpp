@@ -1,4 +1,4 @@
-// Tests the kind on a small BERT in a sentence-transformers folder, and what it refuses.
+// Tests kind "sentences" on a small BERT in a sentence-transformers folder, and what it refuses.
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST_F(Sentences, ScoresTimesAndWhatTheFolderSays) {
     EXPECT_EQ(one.resolved["cut_texts"], 0);
     EXPECT_EQ(one.resolved["splits"].size(), 1u);
     EXPECT_EQ(one.resolved["weight_format"], "f32");
-    EXPECT_TRUE(one.metrics["score"].value("signed", false));  // or a record of it were refused
+    EXPECT_TRUE(one.metrics["score"].value("signed", false));  // a negative score must be allowed
     EXPECT_FALSE(one.metrics["text_ms"].contains("signed"));
   }
   EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
@@ -205,7 +205,7 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
   refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});
   const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
-      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+      cache("XDG_CACHE_HOME", "/nowhere");  // hides what this user has fetched
   refused({{"models", {"checkpoints/bert-base-uncased-sst2"}},
            {"workload", {{"name", "sentiment"}, {"file", "SST-2"}}}},
           {"reprise data get bert-base-uncased-sst2", "reprise data get sst-2"});

@@ -108,7 +108,7 @@ TEST_F(AnswerAccuracyRun, StandsBesideTheTimesOfEveryMethod) {
   }
 }
 
-// [RelayAttention: table 2 has the prices, table 3 the times]
+// RelayAttention's table 2 has the prices, its table 3 the times.
 TEST_F(AnswerAccuracyRun, TimesHaveAPriceIfTheMachineHasOne) {
   const TempDir dir;
   const std::string file = questions_in(dir).string();

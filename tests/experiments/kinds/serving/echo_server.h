@@ -45,7 +45,7 @@ class EchoServer {
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] int64_t requests() const;
-  [[nodiscard]] int64_t connections() const;  // that were ever made
+  [[nodiscard]] int64_t connections() const;  // number of connections made so far
 
  private:
   struct Connection {
@@ -70,7 +70,7 @@ class EchoServer {
 // The ways in which a server tells the number of tokens in an event.
 enum class Telling : uint8_t { kNothing, kUsageAtEnd, kRunningUsage, kTokenIds, kLogprobs };
 
-// An answer of `tokens` tokens, of which each event has `per_event`. Ids are 0, 1, 2, ...
+// An answer of `tokens` tokens, `per_event` of them in each event. The ids count from 0.
 EchoAnswer completion(int64_t tokens, double first_s, double gap_s,
                       Telling telling = Telling::kTokenIds, int64_t per_event = 1,
                       int64_t prompt_tokens = 8, int64_t cached_tokens = -1);

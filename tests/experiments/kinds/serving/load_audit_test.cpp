@@ -96,7 +96,7 @@ TEST(LoadAudit, KeptAnswersAreFoundOut) {
   }
 }
 
-// A stored answer then differs from a kept prompt in nothing that the client sees.
+// If all tokens come with the first, the client cannot tell a stored answer from a kept prompt.
 TEST(LoadAudit, NoRatioIsToldOfFurtherTokensThatComeWithTheFirst) {
   BaseSource of_one_token;
   of_one_token.output_tokens = 1;
@@ -114,8 +114,8 @@ TEST(LoadAudit, NoRatioIsToldOfFurtherTokensThatComeWithTheFirst) {
   }
 }
 
-// After a run, all its prompts are answered from the server's cache, so an audit that tries these
-// prompts alone would pass.
+// After a run, the server's cache answers all of the run's prompts. An audit that tried these
+// prompts alone would find no answer slower than another, and pass.
 TEST(LoadAudit, KeptAnswersAreFoundOutAfterARunThatWarmedTheCache) {
   EXPECT_FALSE(audited({.keeps = Keeps::kAnswers}, SaltScope::kAnything, /*is_sent_before=*/true)
                    .is_valid());
@@ -138,7 +138,7 @@ TEST(LoadAudit, FailedRequestsAreItsFailure) {
   EXPECT_NE(verdict.reasons.at(0).find("status 500"), std::string::npos);
 }
 
-// The first request belongs to no pair. It is the one that the second audit loses here.
+// The first request belongs to no pair. It is the only one of the second audit that fails here.
 TEST(LoadAudit, AFailedFirstRequestIsItsFailure) {
   serving::FakeClock clock;
   serving::SimulatedServer server(clock, {.fail_every = 2 * kAuditPairs + 2});

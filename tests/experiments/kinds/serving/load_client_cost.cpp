@@ -5,9 +5,9 @@
 //
 // STREAMS answers run at once in a closed loop. Each has TOKENS tokens, one every GAP_MS. Results
 // are printed, and written to FILE as JSON: tokens a second, in all and for each second of the
-// client's processor time; how much longer the first token took by the client's times than by the
-// server's, from the request's arrival there to the write; and how late requests are sent. Lateness
-// counts in an open loop (200 requests, 20 ms apart).
+// client's processor time; the error of the time to the first token, which is the client's time
+// minus the server's (from the request's arrival to the write of the token); and how late requests
+// are sent. The lateness is measured in an open loop (200 requests, 20 ms apart).
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -61,7 +61,7 @@ serving::RunResult run_even(const LoadOptions& options, const ServerFacts& facts
   for (int64_t i = 0; i < count; ++i) schedule.intended_s.push_back(gap_s * static_cast<double>(i));
   run_options.rules.least_duration_s = 0;
   run_options.rules.least_requests = 1;
-  run_options.rules.most_late_s = 10;  // time is not asserted
+  run_options.rules.most_late_s = 10;  // these tests assert no times
   return serving::run(*target, source, schedule, run_options, clock);
 }
 
@@ -258,7 +258,7 @@ TEST(LoadClient, AsksForAnswersThatAreNotCompressed) {
   (void)ask_server(options_for(server), {1}, clock, /*stop=*/false);
 }
 
-// A gateway that passes on completions alone answers the question for its models in many ways.
+// A gateway that passes on completions alone answers the request for its models in many ways.
 TEST(LoadClient, ANamedModelNeedsNoListOfModels) {
   const serving::SteadyClock clock;
   for (const int status : {403, 404, 405, 501}) {

@@ -50,7 +50,7 @@ class EvenPlans final : public serving::PlansServing {
   int64_t count = 30, prompt = 8;
   bool searches = false;
   std::vector<workloads::ServingRequest> warmup;
-  std::string refusal;                 // of each group; "": none
+  std::string refusal;                 // what the check of a group throws; "": nothing
   std::vector<workloads::Salt> salts;  // of all plans
 
   void check_plan(const experiments::Group& /*group*/) const override {
@@ -269,7 +269,8 @@ TEST_F(LoadKindTest, AnAuditOfPromptsThatAreTooShortIsRefused) {
   EXPECT_LT(server.requests(), 30) << "the run was wasted";
 }
 
-// If the audit decided whether its rate passes, a search would go on to rates without an audit.
+// If the audit decided whether the audited rate passes, a search would go on to rates without an
+// audit.
 TEST_F(LoadKindTest, AnAuditJudgesASearchAndNotOneOfItsRates) {
   plans_.searches = true;
   plans_.prompt = 40;
@@ -380,7 +381,7 @@ TEST_F(LoadKindTest, DescriptorsAreThereForAllConnections) {
   rlimit now{};
   (void)LoadKind(plans_, {.most_connections = 20});
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
-  EXPECT_EQ(now.rlim_cur, 100u);  // enough
+  EXPECT_EQ(now.rlim_cur, 100u);  // enough for 20 connections
   (void)LoadKind(plans_, {.most_connections = 200});
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
   EXPECT_EQ(now.rlim_cur, before.rlim_max);
@@ -417,7 +418,7 @@ TEST_F(LoadKindTest, SeveralServersGetTheSameRequestsInTurn) {
   ASSERT_EQ(outcome.records.size(), 4u);  // two rates
   for (const results::Record& record : outcome.records)
     EXPECT_EQ(record.samples.at("throughput_rps").size(), 3u);
-  // Two rates, three repetitions, each time another one first.
+  // Two rates with three repetitions each. Another server goes first in each repetition.
   EXPECT_EQ(order,
             (std::vector<std::string>{"one", "two", "one", "two", "one", "two", "one", "two"}))
       << "one two | two one | one two, twice; equal neighbours count once";

@@ -27,7 +27,7 @@ TEST(ServerCounters, AreReadFromAnyKnownServer) {
       "sglang:cached_tokens_total{cache_source=\"host\"} 5\r\n");
   ASSERT_TRUE(sglang);
   EXPECT_EQ(sglang->cached_tokens, 25);
-  // Histograms: their sums are the tokens of all requests.
+  // Dynamo's counters are histograms. Their sums are the tokens of all requests.
   const auto dynamo = prompt_counters(
       "dynamo_frontend_cached_tokens_bucket{model=\"m\",le=\"100\"} 2\n"
       "dynamo_frontend_cached_tokens_sum{model=\"m\"} 96\n"
@@ -95,7 +95,7 @@ TEST(LoadReuse, NobodyTellsOfARunThatServedNothing) {
   EXPECT_EQ(result.verdict.reservations.at(0), "reuse is not observable: no request was served");
 }
 
-// A chat's template is the same in all prompts.
+// A chat's template is the same in all prompts, so a server may find its tokens in the cache.
 TEST(LoadReuse, AChatMayFindItsTemplateToo) {
   for (const SentAs& sent_as : {SentAs{PromptForm::kChat, 5}, SentAs{PromptForm::kText}}) {
     serving::RunResult result = result_of(10, 7);
@@ -110,8 +110,8 @@ TEST(LoadReuse, AChatMayFindItsTemplateToo) {
   }
 }
 
-// The server may make fewer tokens of the texts than were decoded, so that its count is no larger
-// in spite of the template.
+// The server may make fewer tokens of the texts than they were decoded from. Then its count is no
+// larger than that of the tokens sent, although it includes the template.
 TEST(LoadReuse, ATemplateIsFoundAlsoWhereTextsShrink) {
   serving::RunResult result = result_of(10, 5);  // the server counts 8, of which 5 of the template
   (void)judge_reuse(source_of(10), {}, 0, {PromptForm::kChat, 5}, result);

@@ -1,5 +1,5 @@
-// Tests how requests are found to which two runs gave different tokens, and whether near ties
-// explain them.
+// Tests how the requests are found to which two runs gave different tokens, and how it is judged
+// whether near ties explain the difference.
 #include "experiments/kinds/serving/serving_agreement.h"
 
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST_F(ServingAgreement, TellsANearTieFromAMistake) {
     EXPECT_EQ(shown[0]["token"], of_5.farthest);
     EXPECT_GT(shown[0]["deviation"].get<double>(), 0) << dtype;
     EXPECT_GT(shown[0]["gap"], shown[0]["deviation"]);
-    if (dtype == std::string("bf16")) {  // 256 logits lie nearer to each other than it rounds
+    if (dtype == std::string("bf16")) {  // the nearest of 256 logits is as near as bf16 rounds
       EXPECT_EQ(judged(of_5.nearest).metrics.at("unexplained_requests").value, 0);
     }
   }

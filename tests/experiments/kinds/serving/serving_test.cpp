@@ -130,7 +130,8 @@ TEST_F(Serving, MethodsFindWhatTheyPromise) {
   EXPECT_GT(value_of(runs[0], "peak_kv_mb"), value_of(runs[4], "peak_kv_mb"));
 }
 
-// If they did, a server with more places than max_batch would be given up while its batch fills.
+// If plans depended on max_batch, a server with more places would be given up while its batch
+// fills.
 TEST_F(Serving, PlansForAServerDoNotDependOnTheEnginesBatch) {
   const Group given = group({{"settings", {{"max_batch", 1}}}});
   EXPECT_EQ(ServingKind(context_).plan(given, {}).options.growth.least_backlog, 24 / 2);
@@ -235,8 +236,8 @@ TEST_F(Serving, SessionsGoOnWithTheMethodsOwnAnswers) {
 }
 
 TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
-  // Eight blocks of 64 tokens, 512 bytes a token: three sequences join with two blocks each, and
-  // grow.
+  // The budget is eight blocks of 64 tokens, at 512 bytes a token. Three sequences join with two
+  // blocks each, and then grow.
   const Json grow = {{"output_tokens", 30}, {"output_tokens_most", 58}};
   const auto with = [&](const Json& settings) {
     Json changes = {{"settings", grow}};
@@ -588,7 +589,7 @@ TEST_F(Serving, OnlyStatesThatAreSwappedToDiskNeedAFolder) {
 
 TEST_F(Serving, AMissingModelHidesNoMissingFile) {
   const testing::EnvironmentVariable data("REPRISE_DATA", ""),
-      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+      cache("XDG_CACHE_HOME", "/nowhere");  // hides what this user has fetched
   const Json models = {"checkpoints/llama-2-7b"};
   for (const auto& [file, problem] :
        {std::pair{"sharegpt_lengths.csv", "reprise data get sharegpt-lengths"},

@@ -43,7 +43,7 @@ TEST(KlDivergence, OfTwoCoinsByHand) {
   // p = (3/4, 1/4), q = (1/2, 1/2): 3/4 log 3/2 + 1/4 log 1/2 = 0.1308.
   const Logits p = {std::log(3.0f), 0}, q = {5, 5};
   EXPECT_NEAR(kl_divergence(p, q), 0.75 * std::log(1.5) + 0.25 * std::log(0.5), 1e-7);
-  // Exchanged, it is 1/2 log 2/3 + 1/2 log 2: the divergence is not symmetric.
+  // With p and q exchanged, it is 1/2 log 2/3 + 1/2 log 2: the divergence is not symmetric.
   EXPECT_NEAR(kl_divergence(q, p), 0.5 * std::log(2.0 / 3) + 0.5 * std::log(2.0), 1e-7);
 }
 

@@ -87,7 +87,8 @@ model::ModelConfig tiny_experts() {
   return config;
 }
 constexpr int64_t kExpert = 3 * 6 * 8;
-// Attention with its norms, the router, the shared expert and its gate.
+// Weights of an expert layer beside its routed experts: attention with its norms, the router, the
+// shared expert and its gate.
 constexpr int64_t kExpertLayer = 16 * 8 + 8 * 8 + 2 * 8 + 5 * 8 + 3 * 12 * 8 + 8;
 
 TEST(Costs, AStepReadsTheExpertsThatItTouchedAndATokenComputesItsOwn) {

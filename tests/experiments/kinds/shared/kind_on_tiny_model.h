@@ -19,7 +19,8 @@ class KindOnTinyModel : public ::testing::Test {
   void SetUp() override { write_tiny_model(dir_); }
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
-  // The first group of an experiment file. What it lacks of name, title and models is added.
+  // The first group of an experiment file, to which name, title and models are added if it lacks
+  // them.
   Group group_of(const Json& given) const {
     Json file = {{"name", "t"},
                  {"title", "t"},

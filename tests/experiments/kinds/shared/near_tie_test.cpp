@@ -51,7 +51,7 @@ TEST_P(NearTieJudgeTest, MeasuresGapAndDeviationOverTheWholeText) {
     NearTieJudge judge(*f32, *bf16, DType::kBF16, chunk);
     const NearTie tie = judge.judge(ids, 3, 90);
     EXPECT_NEAR(tie.gap, std::abs(last[3] - last[90]), 1e-5) << chunk;
-    EXPECT_NEAR(tie.deviation, deviation, deviation / 4) << chunk;  // with other roundings
+    EXPECT_NEAR(tie.deviation, deviation, deviation / 4) << chunk;  // the judge rounds elsewhere
     EXPECT_EQ(judge.judge(ids, 90, 3).gap, tie.gap);
     EXPECT_EQ(judge.judge(ids, 5, 5).gap, 0);
   }

@@ -1,4 +1,4 @@
-// Models by name: those that come with the program, and those that were fetched.
+// Tests models by name: those that come with the program, and those that were fetched.
 #include "experiments/kinds/shared/places.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class FetchedModels : public ::testing::Test {
   [[nodiscard]] std::filesystem::path models() const {
     return cache_.path() / "reprise" / "models";
   }
-  // An empty folder with one file.
+  // Makes the folder of the model `name`, with `file` alone in it.
   void make(const std::string& name, const std::string& file) const {
     std::filesystem::create_directories(models() / name);
     cache_.write("reprise/models/" + name + "/" + file, "{}");

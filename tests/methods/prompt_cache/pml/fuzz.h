@@ -197,7 +197,8 @@ inline bool are_disjoint(std::vector<Stretch> parts) {
   return true;
 }
 
-// Collects the gaps directly in each module, in document order, beginning with the schema.
+// Adds up the lengths of the gaps directly in each module. The modules are in document order, and
+// the schema comes first.
 inline void collect_gaps(const std::vector<Node>& nodes, size_t module,
                          std::vector<int64_t>& gaps) {
   for (const Node& node : nodes) {

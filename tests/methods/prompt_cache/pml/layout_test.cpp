@@ -173,8 +173,8 @@ TEST(PmlText, AsCodedBothEndsBecomeOneSpace) {
                    " "}));
 }
 
-// The authors' pattern takes spaces before <system> away, and leaves line breaks; one stands before
-// each of these texts.
+// The authors' pattern takes away the spaces before <system>, but not line breaks. Each of these
+// texts begins with a line break, that of in_schema().
 TEST(PmlText, AsCodedALineBreakBeforeSystemStays) {
   const auto with = [](const std::string& before) {
     return bytes_of(before + "<system>Be kind.</system><module name=\"m\">x</module>",

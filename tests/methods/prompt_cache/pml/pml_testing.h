@@ -76,7 +76,7 @@ inline CompiledSchema compiled(const std::string& text, const TextEncoder& encod
   return compile_schema(schema_of(text), encoder, options);
 }
 
-// The problems that `action` throws. Fails the test if it throws nothing.
+// The problems that `action` throws, as sentences. Fails the test if it throws nothing.
 template <typename Action>
 std::vector<std::string> problems_of(Action&& action) {
   try {

@@ -10,7 +10,8 @@
 namespace reprise::pml {
 namespace {
 
-// one two | plan: three four five days:2 six | miami: 3 or rome: 5 | end, 14 positions.
+// Positions: "one two" 0-1; plan 2-4, its days 5-6, its six 7, its pace 8; miami 9-11 or rome 9-13;
+// "end" 14.
 constexpr const char* kTrip = R"(<schema name="trip">one two
 <module name="plan">three four five <param name="days" len="2"/> six
   <module name="pace">slow</module></module>
@@ -311,7 +312,7 @@ TEST(PmlPromptAsCoded, ArgumentsComeFirstAndTextOnlyBehindTheImports) {
         << misplaced;
 }
 
-// The released code takes references from a stack.
+// The released code takes the references of a prompt from a stack.
 TEST(PmlPromptAsCoded, ArgumentsComeInTheOrderOfItsStack) {
   const TextEncoder encoder = byte_encoder();
   const std::string parameters =

@@ -106,27 +106,32 @@ Deviation deviation_of(const ExactAttention& exact, std::span<const float> outpu
   const AttentionProblem& problem = exact.problem();
   REPRISE_CHECK(output.size() == static_cast<size_t>(problem.batch * problem.q_dim()));
   const double root_dim = std::sqrt(static_cast<double>(problem.head_dim));
+  Rounding before_output = rounding;
+  before_output.outputs = 0;
   Deviation all;
   const float* o = output.data();
   for (int64_t sequence = 0; sequence < problem.batch; ++sequence)
     for (int64_t head = 0; head < problem.heads; ++head) {
       const ExactHead& expected = exact.head(sequence, head);
+      const double before =
+          (rounding.sums * expected.norm + 6 * mean_error(expected, before_output)) / root_dim;
       Deviation one{.sequence = sequence, .head = head};
-      double squares = 0;
+      double squares = 0, element_share = 0;
       bool is_finite = true;
       for (const double want : exact.output(sequence, head)) {
         const double got = *o++;
         is_finite = is_finite && std::isfinite(got);
-        one.max_difference = std::max(one.max_difference, std::abs(got - want));
+        const double difference = std::abs(got - want);
+        const double allowed = before + rounding.outputs * (std::abs(want) + before);
+        element_share = std::max(element_share, difference / std::max(allowed, 1e-300));
+        one.max_difference = std::max(one.max_difference, difference);
         one.largest_output = std::max(one.largest_output, std::abs(got));
         squares += squared(got - want);
       }
       const double error = std::sqrt(squares);
-      const double of_element =
-          (rounding.sums * expected.norm + 6 * mean_error(expected, rounding)) / root_dim;
       one.relative_error = error / expected.norm;
-      one.bound_share = std::max(error / rounding_bound(expected, rounding, problem.head_dim),
-                                 one.max_difference / std::max(of_element, 1e-300));
+      one.bound_share =
+          std::max(error / rounding_bound(expected, rounding, problem.head_dim), element_share);
       if (!is_finite) one.bound_share = std::numeric_limits<double>::infinity();
       all.include(one);
     }

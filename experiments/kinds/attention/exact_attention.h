@@ -50,9 +50,11 @@ struct Deviation {
 
   void include(const Deviation& other);
 };
-// `output` is [batch, heads * head_dim], f32. A head may be off by rounding_bound(). An element may
-// be off by (rounding.sums * || o' || + 6 * mean_error()) / sqrt(head_dim): if each error is a sum
-// of many roundings, the largest of 10^6 errors is below 6 times their root mean square.
+// `output` is [batch, heads * head_dim], f32. A head may be off by rounding_bound(). Before an
+// element o'_c is rounded, it may be off by e = (rounding.sums * || o' || + 6 * mean_error()) /
+// sqrt(head_dim), where mean_error() is that of the queries' and weights' rounding: each such error
+// is a sum of many roundings, and the largest of 10^6 is below 6 times their root mean square. The
+// rounding of the element itself adds at most rounding.outputs * (| o'_c | + e).
 [[nodiscard]] Deviation deviation_of(const ExactAttention& exact, std::span<const float> output,
                                      const Rounding& rounding);
 

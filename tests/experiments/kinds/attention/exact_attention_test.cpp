@@ -109,6 +109,36 @@ TEST(Deviation, WhatRoundingDoesPasses) {
   EXPECT_GE(largest, 0.3);  // a bound that nothing comes near would find nothing
 }
 
+// If only outputs are rounded, an element's error is one rounding, not a sum of many. It is
+// proportional to the element, so the largest element of many may be off by more than six times the
+// root mean square of the errors.
+TEST(Deviation, ALargeElementMayBeOffByItsOwnRounding) {
+  const AttentionProblem problem = problem_of(8, 16, 16, 64, 200, DType::kBF16);
+  const ExactAttention exact(problem, TokenValues(problem), 201, kTwoThreads);
+  std::vector<float> right;
+  double most = 0;  // of an element over the root mean square of its head
+  size_t largest = 0;
+  for (int64_t sequence = 0; sequence < 8; ++sequence)
+    for (int64_t head = 0; head < 16; ++head)
+      for (const double o : exact.output(sequence, head)) {
+        const double share = std::abs(o) / (exact.head(sequence, head).norm / 8);
+        if (share > most) {
+          most = share;
+          largest = right.size();
+        }
+        right.push_back(static_cast<float>(o));
+      }
+  const double u = 0x1p-8;
+  ASSERT_GT(most, 6 / std::sqrt(3.0));
+  const auto share_with = [&](double roundings) {
+    std::vector<float> output = right;
+    output[largest] *= static_cast<float>(1 + roundings * u);
+    return deviation_of(exact, output, {.outputs = u, .sums = 1e-4}).bound_share;
+  };
+  EXPECT_LE(share_with(1), 1.0);
+  EXPECT_GT(share_with(1.2), 1.0);
+}
+
 TEST(Deviation, EveryOutputIsLookedAt) {
   const AttentionProblem problem = problem_of(3, 4, 2, 16, 30, DType::kBF16);
   const TokenValues values(problem);

@@ -68,7 +68,7 @@ std::string prompt_text(const GenerateCommand& command, const model::ModelConfig
                                      : read_prompt_text(command.prompt_file, config);
 }
 
-// Makes the request of `text`, or of the given ids if `tokenizer` is null.
+// Makes a request of `text`, or of the token ids in `command` if `tokenizer` is null.
 engine::Request request_of(const GenerateCommand& command, const std::string& text,
                            const methods::Method& method, const Tokenizer* tokenizer,
                            const model::ModelConfig& config) {

@@ -104,9 +104,10 @@ class Check {
   [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }
 
  private:
-  // The allowed error is divided evenly among the benchmarks [Bonferroni], so that all intervals
-  // hold at once and can give the verdicts. Holm's method gives no intervals. Its tests would have
-  // little more power, since quantiles grow only with the logarithm of the number of benchmarks.
+  // The allowed error is divided evenly among the benchmarks [Bonferroni]. So all confidence
+  // intervals hold at once, and each verdict can be read off its interval. Holm's method gives no
+  // intervals and would detect little more: the width of an interval grows only with the logarithm
+  // of the number of benchmarks among which the error is divided.
   void design(Trial& trial) {
     const double alpha = options_.false_alarm / static_cast<double>(trials_.size());
     const double affordable = options_.budget_s / std::max(1e-3, trial.comparison->round_s());

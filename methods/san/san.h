@@ -41,8 +41,9 @@ class MapDivergence final : public model::LayerPolicy {
   model::LayerChoice choose(model::LayerInput& input) override;
   void observe_map(int64_t layer, const kernels::MapView& map) override;
 
-  // Jensen-Shannon divergence of two layers' maps in options.unit, averaged over the distributions
-  // (rows or heads) of all prompts. Throws Error if no prompt has run.
+  // Jensen-Shannon divergence, in options.unit (bits or nats), of the attention maps of layers a
+  // and b. options.over says whether each row or each head of a map is one distribution; the result
+  // is the mean over the distributions of all prompts. Throws Error if no prompt has run.
   [[nodiscard]] double between(int64_t a, int64_t b) const;
   [[nodiscard]] int64_t layers() const { return layers_; }
 

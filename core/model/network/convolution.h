@@ -18,9 +18,9 @@ class Convolution {
   // Called before the first layer of a step: keeps that layer's input (buffers.normed). The
   // convolution does not cross from one item of the plan, which is a text, into the next.
   void begin(const StepInput& step);
-  // Called after the first layer: adds the activated convolution of the kept input to
-  // buffers.residual [rows, hidden] f32 and normalizes the sum. Writes the result to
-  // buffers.residual, and in the model's dtype to buffers.normed.
+  // Called after the first layer: residual = norm(residual + activation(convolution(x))), where x
+  // is the input that begin() has kept and residual is buffers.residual [rows, hidden] f32. Also
+  // writes the result, in the model's dtype, to buffers.normed.
   void add(int64_t rows);
 
  private:

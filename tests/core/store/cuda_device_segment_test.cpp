@@ -20,8 +20,8 @@ std::shared_ptr<const SegmentHandle> handle_of(SegmentStore& store, const Segmen
   return std::make_shared<const SegmentHandle>(*store.acquire(key));
 }
 
-// True if the first `layers` layers of the segment are on the device before any work that is
-// enqueued from now on.
+// True if work that is enqueued after this call finds the contents of `expected` in the first
+// `layers` layers of the segment on the device.
 bool is_there(const DeviceSegment& segment, const SegmentBuffer& expected, int64_t layers) {
   const SegmentBuffer host = segment.to_host();
   for (int64_t layer = 0; layer < layers; ++layer)

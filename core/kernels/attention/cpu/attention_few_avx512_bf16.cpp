@@ -286,8 +286,8 @@ inline void from_unpacked(__m512& low, __m512& high) {
   high = _mm512_shuffle_f32x4(second, second, 0xd8);
 }
 
-// For one lane: o = o * corr + p v, read directly from groups of value rows of 32 * kVectors
-// dimensions. With kHasTail the last vector is partly used.
+// For one lane: o = o * corr + p v. The rows of v have up to 32 * kVectors dimensions and are read
+// where they lie, in groups. With kHasTail the last vector of a row is partly used.
 template <int kVectors, bool kHasTail, Fetch kFetch>
 [[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch) {
   const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kVectors;

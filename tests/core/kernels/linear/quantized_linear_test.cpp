@@ -194,7 +194,8 @@ TEST(QuantizedLinear, StreamedRowsGiveTheBitsOfEachRowAlone) {
   }
 }
 
-// One and two rows of bf16 are added in an order of their own, to keep the processor busy.
+// For a step of one or two bf16 rows, the kernel adds the products in another order than for more
+// rows, to keep the processor busy. So this test begins with three rows.
 TEST(QuantizedLinear, OneOfManyBf16RowsHasTheSameBitsInEveryBatch) {
   constexpr Isa kIsa = Isa::kAvx512Bf16;
   if (best_isa() < kIsa)

@@ -70,7 +70,8 @@ TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
   EXPECT_EQ(measured.samples["ttft_speedup"], (Json{2, 10, 5}));
 }
 
-// An export must not take the times of different questions for repetitions of one time.
+// The times of different questions are different quantities. An export of the record must not treat
+// them as repeated measurements of one quantity.
 TEST(AddOutcomes, SamplesOfDifferentQuestionsAreAPopulation) {
   const Measurement measured = measured_of(answered("AAb"), answered("Aab"));
   for (const char* name : {"score", "first_kl", "ttft_ms", "ttft_speedup"}) {

@@ -190,8 +190,8 @@ std::string record_fault(const Record& record) {
 }
 
 std::string above_limit_remark(const std::string& name, const Metrics& metrics) {
-  const bool may_read_caches = name == "plan_limit_ratio" && value_of(metrics, "read_mb") >
-                                                                  value_of(metrics, "useful_mb");
+  const bool may_read_caches =
+      name == "plan_limit_ratio" && value_of(metrics, "read_mb") > value_of(metrics, "useful_mb");
   return fmt::format(
       "{} is {:.2f}, above 1: {}the machine's limits were measured while it was busy; measure "
       "again with --fresh",

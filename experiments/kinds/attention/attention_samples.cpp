@@ -132,9 +132,9 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
 // the quartiles of these metrics do not show noise of the machine.
 void mark_spread_of_places(Measurement& out) {
   for (const MetricInfo& metric :
-       {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kReadGbS,
-        kGflopS, kSpeedup, kStepSpeedup, kIoBoundSpeedup, kIoBoundRatio, kRelayTheorySpeedup,
-        kBestRatio, kProblemBesideRatio, kPlanBesideRatio, kProblemLimitRatio, kPlanLimitRatio})
+       {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kReadGbS, kGflopS,
+        kSpeedup, kStepSpeedup, kIoBoundSpeedup, kIoBoundRatio, kRelayTheorySpeedup, kBestRatio,
+        kProblemBesideRatio, kPlanBesideRatio, kProblemLimitRatio, kPlanLimitRatio})
     if (const auto found = out.metrics.find(metric.name); found != out.metrics.end())
       found->second.is_population = true;
 }

@@ -28,11 +28,10 @@ double prefill_limit_ms(const Group& group, const model::ModelConfig& config,
   const double flop =
       static_cast<double>(work.sequences) * prefill_flop(config, work.reused, work.tokens);
   // The first computed position sees the most of the reused ones: window - 1 of them.
-  const int64_t seen = config.sliding_window > 0 ? std::min(work.reused, config.sliding_window - 1)
-                                                 : work.reused;
-  const double bytes =
-      static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
-                          seen * kv_bytes_per_token(config, group.kv_dtype));
+  const int64_t seen =
+      config.sliding_window > 0 ? std::min(work.reused, config.sliding_window - 1) : work.reused;
+  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
+                                           seen * kv_bytes_per_token(config, group.kv_dtype));
   return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
 }
 

@@ -155,8 +155,7 @@ TEST(Axis, RecordedPointsAreFoundAgain) {
   const Experiment experiment = load_experiment(
       root / "experiments/relay_attention/operator_grid.json", "desk", {}, sample_vocabulary());
   std::set<std::string> ids;
-  for (const Group& group :
-       expand(experiment, {.context = {.threads = 2, .isa = Isa::kAvx512Bf16}}))
+  for (const Group& group : expand(experiment, {.context = {.threads = 2, .isa = Isa::kAvx2}}))
     ids.insert(group.point_ids.begin(), group.point_ids.end());
   const auto recorded = results::read_record_files(
       {root / "results/measurements/cpu_relay_attention_grid_desk.jsonl.gz"});

@@ -41,8 +41,8 @@ class KillTest : public ::testing::Test {
     const auto size = fs::file_size(dir_ / out / "records.jsonl", error);
     return error ? 0 : size;
   }
-  // What must be equal in two runs, by point: settings, seeds, answers, group and number of
-  // samples.
+  // Returns the parts of each point's record that two runs must have in common: settings, seeds,
+  // answers, group and number of samples.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
     for (const Json& record : results::lines_of(results::read_records(dir_ / out))) {

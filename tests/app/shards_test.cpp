@@ -69,8 +69,8 @@ class ShardsTest : public ::testing::Test {
     ASSERT_EQ(process->wait(), 0) << process->err();
   }
 
-  // What must be equal in two runs, by point: settings, seeds, answers, group and number of
-  // samples.
+  // Returns the parts of each point's record that two runs must have in common: settings, seeds,
+  // answers, group and number of samples.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
     for (const Json& record : results::lines_of(results::read_records(dir_ / out))) {

@@ -166,7 +166,7 @@ TEST_F(Checkpoint, ATiedHeadMayBeAbsentOrEqualOnly) {
   EXPECT_NE(open(), nullptr);
 }
 
-// Of the two names of a tied tensor, safetensors' save_model() keeps the first.
+// A tied tensor has two names. safetensors' save_model() keeps only the first of them.
 TEST_F(Checkpoint, ATiedEmbeddingMayHaveTheHeadsName) {
   tensors_.erase(tensors_.begin());  // the embedding
   expect_error([&] { open(); }, {"model.embed_tokens.weight", "missing"});

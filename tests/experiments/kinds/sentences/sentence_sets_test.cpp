@@ -279,7 +279,7 @@ TEST(LoadSentences, QuestionsOfAnotherSplitAreStored) {
                                                      .database_share = 0.5,
                                                      .training_share = 0.4});
   EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0, 0}));  // all of the split that is asked
-  // Of the first eight questions of the other split, one is asked, so seven are left.
+  // One of the first eight questions of the other split is asked, so seven are left.
   EXPECT_EQ(set.database.size() + set.training.size() + 1, 7u);
   // The database holds the first questions that are not asked, in the order of the file. The next
   // ones are learned from.

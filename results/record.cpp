@@ -72,9 +72,8 @@ std::string reuse_fault(const Metrics& metrics) {
   return fmt::format("{} tokens reused of {} prompt tokens", reused->value, prompt->value);
 }
 
-bool is_nearly(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b)); }
-
-// Checks a metric's median, quartiles and range against its samples.
+// Checks a metric's median, quartiles and range against its samples, which packed records may have
+// with only seven significant digits (tools/pack_record.py).
 std::string samples_fault(const std::string& name, const Metric& metric,
                           const std::vector<double>& samples) {
   const Summary own = summarize(samples);
@@ -82,11 +81,13 @@ std::string samples_fault(const std::string& name, const Metric& metric,
     return fmt::format("metrics.{}.count is {}, but there are {} samples", name,
                        metric.spread->count, samples.size());
   const Spread& told = *metric.spread;
+  const double most_rounding =
+      std::max(1e-9, 1e-6 * std::max(std::abs(own.min), std::abs(own.max)));
   for (const auto& [what, number, wanted] :
        {std::tuple{"value", metric.value, own.median}, std::tuple{"q1", told.q1, own.q1},
         std::tuple{"q3", told.q3, own.q3}, std::tuple{"min", told.min, own.min},
         std::tuple{"max", told.max, own.max}})
-    if (!is_nearly(number, wanted))
+    if (std::abs(number - wanted) > most_rounding)
       return fmt::format("metrics.{}.{} is {}, but its samples give {}", name, what, number,
                          wanted);
   return "";
@@ -189,15 +190,19 @@ std::string record_fault(const Record& record) {
   }
 }
 
+bool may_read_caches(const std::string& name, const Metrics& metrics) {
+  return name == "plan_limit_ratio" &&
+         value_of(metrics, "read_mb") > value_of(metrics, "useful_mb");
+}
+
 std::string above_limit_remark(const std::string& name, const Metrics& metrics) {
-  const bool may_read_caches =
-      name == "plan_limit_ratio" && value_of(metrics, "read_mb") > value_of(metrics, "useful_mb");
   return fmt::format(
       "{} is {:.2f}, above 1: {}the machine's limits were measured while it was busy; measure "
       "again with --fresh",
       name, value_of(metrics, name.c_str()),
-      may_read_caches ? "some of the bytes that the plan reads more than once came from caches, or "
-                      : "");
+      may_read_caches(name, metrics)
+          ? "some of the bytes that the plan reads more than once came from caches, or "
+          : "");
 }
 
 std::string inexact_remark(const Metrics& metrics) {

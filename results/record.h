@@ -158,6 +158,10 @@ struct Record {
 // Returns "" if none do, or if they were not compared.
 std::string inexact_remark(const Metrics& metrics);
 
+// True for plan_limit_ratio if the plan reads bytes more than once. Then the ratio may be above 1
+// without a fault of the limits, since caches may serve such reads.
+bool may_read_caches(const std::string& name, const Metrics& metrics);
+
 // Returns the remarks that a reader of the metrics needs: inexact_remark(), which metrics are
 // noisy, a share of a limit above 1 (the limit was measured on a busy machine), and a share so
 // small that something other than the measured work took the time.

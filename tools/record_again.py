@@ -2,8 +2,9 @@
 """Measures records of results/measurements again, by their commands in commands.json there: record_again.py [NAME...]
 
 A NAME is a record's, or the beginning of several records' names; without one, all are measured. Each is run at scale desk
-into build/records/REVISION/NAME and packed from there. A run that was interrupted goes on with the same command; one that is
-complete is not repeated. Apart from records, the checkout must have no changes, and the program must be of its revision.
+into build/records/REVISION/NAME and packed from there, samples with seven significant digits. A run that was interrupted
+goes on with the same command; one that is complete is not repeated. Apart from records, the checkout must have no changes,
+and the program must be of its revision.
 
 Before anything is measured, each command is tried with --dry-run. A record whose models or data are not on this machine is
 left as it is: what stands in for them would be measured under the record's name. So is a record that has methods or series
@@ -22,6 +23,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "results" / "measurements"
+# Of a sample: more than any clock here is good for.
+SAMPLE_DIGITS = 7
 # How `reprise run` says that it would measure something else than the experiment names.
 STAND_IN = "What stands in for them runs."
 LEFT_OUT = "left out: "
@@ -67,8 +70,8 @@ def measure(program, record, command, folder):
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return f"`reprise run {shlex.join(command)}` ended with {done.returncode}: {done.stderr.strip()[-400:]}"
-    packed = subprocess.run([sys.executable, ROOT / "tools" / "pack_record.py", folder, RECORDS / f"{record}.jsonl.gz"],
-                            capture_output=True, text=True, check=False)
+    packed = subprocess.run([sys.executable, ROOT / "tools" / "pack_record.py", "--sample-digits", str(SAMPLE_DIGITS), folder,
+                             RECORDS / f"{record}.jsonl.gz"], capture_output=True, text=True, check=False)
     return None if packed.returncode == 0 else packed.stderr.strip()
 
 

@@ -66,6 +66,20 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
   EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
 }
 
+// A plan that reads bytes again may read them from caches, which is no fault of the limits.
+TEST(RecordTable, SharesOfALimitAboveOneAreCountedUnlessCachesExplainThem) {
+  const auto noted = [](double read_mb) {
+    Json made = record("paged", 8, 1.5);
+    made["metrics"] = {{"plan_limit_ratio", {{"value", 1.3}, {"unit", "ratio"}}},
+                       {"read_mb", {{"value", read_mb}, {"unit", "MB"}}},
+                       {"useful_mb", {{"value", 68.0}, {"unit", "MB"}}}};
+    const std::string text = text_of_table(folder_of({made}, kAxes, {"plan_limit_ratio"}));
+    return text.find("are above 1: it was busy") != std::string::npos;
+  };
+  EXPECT_TRUE(noted(68));
+  EXPECT_FALSE(noted(2148));
+}
+
 TEST(RecordTable, RowsThatDifferInTheirWeightsSaySo) {
   std::vector<Json> records = {record("recompute", 8, 1.5), record("recompute", 8, 2.5)};
   records[0]["settings"]["requested"]["weights"] = "random";

@@ -42,12 +42,12 @@ class PackRecord(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def pack(self, source, out=None):
-        return subprocess.run([sys.executable, TREE / "tools/pack_record.py", source, out or self.out], capture_output=True,
-                              text=True)
+    def pack(self, source, out=None, *options):
+        return subprocess.run([sys.executable, TREE / "tools/pack_record.py", *options, source, out or self.out],
+                              capture_output=True, text=True)
 
-    def packed(self, source):
-        done = self.pack(source)
+    def packed(self, source, *options):
+        done = self.pack(source, None, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return record_reader.read_records(self.out)
 
@@ -66,6 +66,15 @@ class PackRecord(unittest.TestCase):
         text = gzip.decompress(self.out.read_bytes()).decode("utf-8")
         self.assertEqual(text.count('"trials"'), 2)   # of two machines
         self.assertEqual(text.count("\n"), len(RECORDS) + 2)
+
+    def test_samples_and_nothing_else_are_rounded_to_the_digits_that_are_asked_for(self):
+        those = json.loads(json.dumps(RECORDS))
+        for one in those:
+            one["samples"] = {"t": [0.1 + 0.2, 1234.56785, 1e-9 / 3, 12345678901234567, -0.0], "none": []}
+        for one in self.packed(self.write("records.jsonl", text_of(those)), "--sample-digits", "7"):
+            self.assertEqual(one["samples"], {"t": [0.3, 1234.568, 3.333333e-10, 12345678901234567, -0.0], "none": []})
+            self.assertEqual(one["metrics"], RECORDS[0]["metrics"])
+        self.assertEqual(self.pack(self.folder / "records.jsonl", None, "--sample-digits", "6").returncode, 2)
 
     def test_the_same_records_give_the_same_bytes(self):
         self.packed(self.write("records.jsonl", text_of(RECORDS)))

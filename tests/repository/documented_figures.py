@@ -12,11 +12,15 @@ each number. The line is filled from the records, and the page must contain the 
 A figure is one number, or an "op" (min, max, median, sum, count, ratio) over the numbers listed under "of"; "equal" and
 "at_least" select among them:
     record   a file of results/measurements, by its name without the .gz of a packed one
-    where    of a .jsonl: requested settings that the records have; "metric" and its "key" (value by default)
+    where    of a .jsonl: requested settings that the records have; and what is taken of those records:
+             "metric" and its "key" (value by default)
+             "setting": a requested setting, which all of them have alike
+             "run": "minutes" that measuring them took, without pauses, or "peak_gb", the memory it took
     path     of a .json: keys, places, {"key": "beginning of its value"} for one of a list, "*" for all of them
     scale    (optional) a factor; complement (optional) the number is this minus it; as (optional) a format of Python's, or
              "s3": three significant digits, the default
 """
+import datetime
 import functools
 import json
 import math
@@ -48,10 +52,31 @@ def loaded(record):
     return record_reader.read_records(path) if ".jsonl" in record else json.loads(record_reader.read_text(path))
 
 
+def minutes_of(found):
+    """Returns the length of the union of the records' spans of time: groups may be measured together, and a run may pause."""
+    spans = sorted(tuple(datetime.datetime.fromisoformat(record[key].replace("Z", "+00:00"))
+                         for key in ("started_at", "ended_at")) for record in found)
+    seconds, until = 0, spans[0][0]
+    for start, end in spans:
+        seconds += max(0, (end - max(start, until)).total_seconds())
+        until = max(until, end)
+    return seconds / 60
+
+
+def run_value(found, what):
+    if what == "minutes":
+        return minutes_of(found)
+    return max(record["memory"]["process_peak_bytes"] for record in found) / 1e9
+
+
 def record_values(spec):
     if spec["record"].endswith(".jsonl"):
         found = [record for record in loaded(spec["record"])
                  if all(record["settings"]["requested"].get(key) == value for key, value in spec["where"].items())]
+        if found and "run" in spec:
+            return [run_value(found, spec["run"])]
+        if found and "setting" in spec:
+            return sorted({record["settings"]["requested"][spec["setting"]] for record in found})
         values = [record["metrics"][spec["metric"]][spec.get("key", "value")] for record in found
                   if spec["metric"] in record["metrics"]]
     else:

@@ -8,7 +8,7 @@ import re
 import sys
 import unittest
 
-from documented_figures import BOUND, TREE, filled, place_of, rewritten, significant, squeezed
+from documented_figures import BOUND, TREE, filled, minutes_of, place_of, rewritten, significant, squeezed
 
 
 def rows_of(page):
@@ -54,7 +54,8 @@ class DocumentedFigures(unittest.TestCase):
             print(f"EXPECTED FAILURE, no record is kept: {entry['page']}: {entry['line']}  ({entry['reason']})", file=sys.stderr)
 
     def test_the_pages_are_all_that_measure(self):
-        pages = {"README.md", "results/measurements/README.md"} | {f"docs/{page.name}" for page in TREE.glob("docs/*.md")}
+        pages = {"README.md", "results/measurements/README.md"} | {
+            str(page.relative_to(TREE)) for folder in ("docs", "experiments/*") for page in TREE.glob(f"{folder}/*.md")}
         self.assertEqual(set(BOUND["pages"]), pages)
 
 
@@ -89,6 +90,12 @@ class TheCheckItself(unittest.TestCase):
         digit = re.search(r"\d(?=\D*$)", right)
         wrong = right[:digit.start()] + str((int(digit[0]) + 1) % 10) + right[digit.end():]
         self.assertNotIn(wrong, page)
+
+    def test_counts_the_minutes_in_which_a_run_measured(self):
+        def record(start, end):
+            return {"started_at": f"2026-11-28T10:{start}:00.000Z", "ended_at": f"2026-11-28T10:{end}:00.000Z"}
+
+        self.assertEqual(minutes_of([record("30", "31"), record("00", "02"), record("01", "03")]), 4)
 
     def test_counts_significant_digits(self):
         self.assertEqual([significant(value, 3) for value in (26.33, 3.367, 363.5, 0.7012)], ["26.3", "3.37", "364", "0.701"])

@@ -157,8 +157,11 @@ class Bench {
     if (command_.format == "csv") return write_output(table_.csv());
     if (command_.format == "markdown") return write_output(table_.markdown());
     print("{}", table_.text());
-    print("\n{}, {} threads, {}; medians of {} repetitions with quartiles\n", machine_.cpu,
-          context_.threads, name_of(context_.isa), command_.repetitions);
+    const std::string where = machine_.device
+                                  ? machine_.device->name
+                                  : fmt::format("{}, {} threads, {}", machine_.cpu,
+                                                context_.threads, name_of(context_.isa));
+    print("\n{}; medians of {} repetitions with quartiles\n", where, command_.repetitions);
   }
 
  private:
@@ -181,25 +184,27 @@ class Bench {
 
   void run(const PlannedTest& test, const Group& group, const std::atomic<bool>& stop) {
     const experiments::MemoryNeed need = test.kind->memory_need(group);
-    if (available_bytes_ > 0 && need.bytes > available_bytes_) {
+    if (need.bytes > available_bytes_) {
       ++skipped_;
-      return add(group, test.name, fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30), "-");
+      const std::string lack = fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30);
+      note("{}: skipped, {}\n", name_of_test(group, test.name), lack);
+      return row(group, test.name, lack, "-");
     }
     const experiments::Measurement measured = test.kind->measure(group, machine_, stop).front();
-    add(group, test.name,
-        rate_text(measured.metrics,
-                  test.name == "ttft" ? "prefill_tokens_per_s" : "decode_tokens_per_s"),
-        limit_text(measured.metrics));
+    const std::string rate = rate_text(
+        measured.metrics, test.name == "ttft" ? "prefill_tokens_per_s" : "decode_tokens_per_s");
+    const std::string share = limit_text(measured.metrics);
+    note("{}: {} tokens/s, {}\n", name_of_test(group, test.name), rate, share);
+    row(group, test.name, rate, share);
   }
 
-  void add(const Group& group, const std::string& kind, const std::string& rate,
+  void row(const Group& group, const std::string& kind, const std::string& rate,
            const std::string& share) {
     const std::string weights =
         chosen_.weight_format ? fmt::format(", weights {}", name_of(*chosen_.weight_format)) : "";
     table_.row({command_.model.model, std::string(name_of(chosen_.dtype)) + weights,
                 experiments::label_of(group.methods.front()), name_of_test(group, kind), rate,
                 share});
-    note("{}: {} tokens/s, {}\n", name_of_test(group, kind), rate, share);
   }
 
   const BenchCommand& command_;

@@ -33,6 +33,11 @@ void print_facts(const Context& context, const MachineLimits& limits) {
         limits.elapsed_s);
 }
 
+// Returns the number, or "unknown" for the -1 of a driver that does not tell it.
+std::string told(const Value& value) {
+  return value.number() < 0 ? "unknown" : fmt::format("{:.0f}", value.number());
+}
+
 void print_device(const MachineDevice& device) {
   const Fields& state = device.state;
   print("{}, compute capability {}, {} SMs, {:.1f} GiB\n", device.name, device.compute_capability,
@@ -40,9 +45,8 @@ void print_device(const MachineDevice& device) {
   if (state.contains("absent"))
     print("clocks unknown: {}\n\n", text_of(state, "absent"));
   else
-    print("SM clock {} of {} MHz, {:.0f} of {:.0f} W, held down by: {}\n\n",
-          state.at("sm_mhz").integer(), state.at("most_sm_mhz").integer(),
-          state.at("power_w").number(), state.at("power_limit_w").number(),
+    print("SM clock {} of {} MHz, {} of {} W, held down by: {}\n\n", told(state.at("sm_mhz")),
+          told(state.at("most_sm_mhz")), told(state.at("power_w")), told(state.at("power_limit_w")),
           state.at("throttled_by").list().empty() ? "nothing" : shown(state.at("throttled_by")));
   results::Table table;
   table.column("limit of the GPU");

@@ -27,37 +27,26 @@ void account(int64_t change) {
 
 constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-[[noreturn]] void refuse(size_t bytes, int code) {
-  const AvailableMemory memory = available_memory();
-  const std::string text = fmt::format(
-      "cannot allocate {:.3f} GiB ({}); {:.3f} GiB are available{}: use a smaller model, batch, "
-      "context or dtype",
-      static_cast<double>(bytes) / 0x1p30, std::strerror(code),
-      static_cast<double>(memory.bytes) / 0x1p30, memory.limit_text);
-  throw MemoryError(text, static_cast<double>(bytes));
-}
-
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  if (bytes > PTRDIFF_MAX / 2) refuse(bytes, ENOMEM);
+  if (bytes > PTRDIFF_MAX / 2) refuse_allocation(bytes, ENOMEM);
   if (bytes < kHugePageBytes) {
     const size_t rounded = round_up(bytes, kAlignment);
     data_ = std::aligned_alloc(kAlignment, rounded);
-    if (data_ == nullptr) refuse(bytes, ENOMEM);
+    if (data_ == nullptr) refuse_allocation(bytes, ENOMEM);
     std::memset(data_, 0, rounded);
   } else {
     // Linux overcommits: a mapping larger than the memory succeeds, and touching its pages then
     // kills the process. So the available memory is checked first.
-    const int64_t available = available_bytes();
-    if (static_cast<int64_t>(bytes) > available && available > 0) refuse(bytes, ENOMEM);
+    require_available(bytes);
     // Maps one huge page more than needed and gives the unaligned ends back. The remainder behind
     // the last whole huge page stays on small pages: rounding it up would cost about 1 MB a matrix.
     const size_t wanted = round_up(bytes, static_cast<size_t>(getpagesize()));
     void* raw = mmap(nullptr, wanted + kHugePageBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (raw == MAP_FAILED) refuse(bytes, errno);
+    if (raw == MAP_FAILED) refuse_allocation(bytes, errno);
     const auto start = reinterpret_cast<uintptr_t>(raw);
     const size_t before = round_up(start, kHugePageBytes) - start;
     char* aligned = static_cast<char*>(raw) + before;

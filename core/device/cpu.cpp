@@ -8,12 +8,17 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <set>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/device/control_group.h"
 
 namespace reprise {
 namespace {
@@ -39,17 +44,32 @@ int64_t cache_bytes(int wanted_level) {
   return 0;
 }
 
-// The number of distinct L3 caches of the processors in `set`.
-int count_l3_instances(const cpu_set_t& set) {
-  std::set<std::string> sharers;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                       "/cache/index3/shared_cpu_list");
-    std::string list;
-    if (std::getline(file, list)) sharers.insert(list);
+// Returns the processors on which this process may run; empty if the system does not say.
+std::vector<int> usable_processors() {
+  constexpr int kMost = 1 << 16;
+  // The system refuses a set that is smaller than its own.
+  for (int processors = CPU_SETSIZE; processors <= kMost; processors *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
+        CPU_ALLOC(static_cast<size_t>(processors)), [](cpu_set_t* of) { CPU_FREE(of); });
+    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(processors));
+    if (set == nullptr || sched_getaffinity(0, bytes, set.get()) != 0) continue;
+    std::vector<int> found;
+    for (int cpu = 0; cpu < processors; ++cpu)
+      if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set.get())) found.push_back(cpu);
+    return found;
   }
-  return std::max(1, static_cast<int>(sharers.size()));
+  return {};
+}
+
+// Returns how many different texts the file at `name` in the folders of these processors has.
+int count_groups(const std::vector<int>& processors, const char* name) {
+  std::set<std::string> lists;
+  for (const int cpu : processors) {
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/" + name);
+    std::string list;
+    if (std::getline(file, list)) lists.insert(list);
+  }
+  return static_cast<int>(lists.size());
 }
 
 #if defined(__x86_64__)
@@ -78,13 +98,16 @@ CpuFacts read_cpu_facts() {
       break;
     }
   }
-  cpu_set_t set;
-  const bool has_set = sched_getaffinity(0, sizeof set, &set) == 0;
-  facts.logical_cores = has_set ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const std::vector<int> usable = usable_processors();
+  const auto processors = usable.empty() ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))
+                                         : static_cast<int>(usable.size());
+  facts.logical_cores = processors_within_quota(processors, processors_of_control_group());
   facts.l1d_bytes = cache_bytes(1);
   facts.l2_bytes = cache_bytes(2);
   facts.l3_bytes = cache_bytes(3);
-  if (has_set) facts.l3_instances = count_l3_instances(set);
+  facts.l3_instances = std::max(1, count_groups(usable, "cache/index3/shared_cpu_list"));
+  const int cores = count_groups(usable, "topology/thread_siblings_list");
+  facts.threads_of_core = cores > 0 ? (processors + cores - 1) / cores : 1;
   return facts;
 }
 
@@ -134,6 +157,11 @@ Isa best_isa() {
 #else
   return Isa::kPortable;
 #endif
+}
+
+int processors_within_quota(int processors, std::optional<double> quota) {
+  if (!quota || *quota >= processors) return processors;
+  return std::max(1, static_cast<int>(std::ceil(*quota)));
 }
 
 const CpuFacts& cpu_facts() {

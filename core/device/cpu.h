@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,11 +23,16 @@ Isa best_isa();
 
 // Facts about the processor, as the system reports them.
 struct CpuFacts {
-  std::string model;                                  // such as "AMD EPYC 9654 96-Core Processor"
-  int logical_cores = 0;                              // cores that this process may run on
+  std::string model;  // such as "AMD EPYC 9654 96-Core Processor"
+  // Processors that this process may run on; fewer if its control group's quota allows less time.
+  int logical_cores = 0;
   int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // bytes of one cache; 0 if unknown
-  int l3_instances = 1;  // L3 caches of the cores that this process may run on
+  int l3_instances = 1;     // L3 caches of the processors that this process may run on
+  int threads_of_core = 1;  // of these processors that share a core (SMT)
 };
+// Returns `processors`, or the quota of processors rounded up if that is less; at least 1. More
+// threads would only wait for each other.
+[[nodiscard]] int processors_within_quota(int processors, std::optional<double> quota);
 const CpuFacts& cpu_facts();
 
 }  // namespace reprise

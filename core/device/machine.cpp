@@ -82,7 +82,8 @@ Machine machine_of(const Context& context, const MachineLimits& limits) {
   machine.l2_bytes = cpu.l2_bytes;
   machine.l3_bytes = cpu.l3_bytes;
   machine.l3_instances = cpu.l3_instances;
-  machine.available_bytes = available_bytes();
+  if (const int64_t bytes = available_bytes(); bytes < kUnknownBytes)
+    machine.available_bytes = bytes;
   machine.transparent_huge_pages = chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled");
   machine.limits = named_limits(limits);
   return machine;

@@ -31,7 +31,7 @@ struct FetchChoice {
 
   std::string chosen;
   std::string reason;
-  std::vector<Trial> trials;  // empty in committed records
+  std::vector<Trial> trials;
   std::optional<double> elapsed_s;
 
   template <typename Self, typename Visitor>

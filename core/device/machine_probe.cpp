@@ -12,10 +12,12 @@
 namespace reprise {
 namespace {
 
+constexpr size_t kPage = 4096;
+constexpr size_t kMiB = size_t{1} << 20;
+
 // Returns the GB/s at which all threads together read. Each thread reads a part of its own of
 // `bytes_per_thread` bytes, `passes` times; the parts begin at `data`.
 double read_rate(const Context& context, const char* data, size_t bytes_per_thread, int passes) {
-  constexpr size_t kPage = 4096;
   const size_t share = bytes_per_thread / kPage * kPage;
   const int64_t begin_ns = steady_now_ns();
   parallel_for(context, context.threads, [&](int64_t item, int) {
@@ -40,17 +42,28 @@ double flop_rate(const Context& context, Fn&& fn) {
   return 1e-9 * flops / seconds_since(begin_ns);
 }
 
-constexpr size_t kMiB = size_t{1} << 20;
-
-size_t l2_bytes() {
-  const int64_t bytes = cpu_facts().l2_bytes;
-  return bytes > 0 ? static_cast<size_t>(bytes) : kMiB;
+size_t l2_bytes(const CpuFacts& cpu) {
+  return cpu.l2_bytes > 0 ? static_cast<size_t>(cpu.l2_bytes) : kMiB;
 }
 
-size_t l3_bytes() {
-  const int64_t bytes = cpu_facts().l3_bytes;
-  return bytes > 0 ? static_cast<size_t>(bytes) : 16 * kMiB;
+size_t l3_bytes(const CpuFacts& cpu) {
+  return cpu.l3_bytes > 0 ? static_cast<size_t>(cpu.l3_bytes) : 16 * kMiB;
 }
+
+size_t rounded_up(size_t count, size_t unit) { return (count + unit - 1) / unit; }
+
+// Numbers of cores for threads that are spread over as many as possible.
+struct Cores {
+  Cores(const CpuFacts& cpu, int threads) {
+    const auto of = [](int count) { return static_cast<size_t>(std::max(1, count)); };
+    const size_t cores = rounded_up(of(cpu.logical_cores), of(cpu.threads_of_core));
+    threads_of_core = rounded_up(of(threads), cores);
+    // They may still be in as few L3 caches as possible.
+    sharing_l3 = std::min({of(threads), cores, rounded_up(cores, of(cpu.l3_instances))});
+  }
+  size_t threads_of_core;
+  size_t sharing_l3;  // cores that read from one L3
+};
 
 size_t threads_of(const Context& context) {
   return static_cast<size_t>(std::max(1, context.threads));
@@ -64,8 +77,10 @@ size_t most_bytes() {
 // Bytes that a thread reads in one trial. All threads together read six times the size of all L3
 // caches, at least 128 MiB, but no more than most_bytes().
 size_t dram_bytes_per_thread(const Context& context) {
-  const size_t all_l3 = l3_bytes() * static_cast<size_t>(cpu_facts().l3_instances);
-  return std::min(std::max(6 * all_l3, 128 * kMiB), most_bytes()) / threads_of(context);
+  const CpuFacts& cpu = cpu_facts();
+  const size_t all_l3 = l3_bytes(cpu) * static_cast<size_t>(cpu.l3_instances);
+  const size_t bytes = std::min(std::max(6 * all_l3, 128 * kMiB), most_bytes());
+  return bytes / threads_of(context) / kPage * kPage;
 }
 
 // Number of parts of the buffer: 1 to 4, of `bytes_of_one` bytes each. Together they take at most
@@ -77,6 +92,16 @@ size_t trials_within(size_t bytes_of_one) {
 }
 
 }  // namespace
+
+size_t l3_read_bytes(const CpuFacts& cpu, int threads) {
+  const Cores cores(cpu, threads);
+  const size_t of_core = l2_bytes(cpu) + l3_bytes(cpu) / cores.sharing_l3 / 2;
+  return std::max(kPage, of_core / cores.threads_of_core);
+}
+
+size_t l2_read_bytes(const CpuFacts& cpu, int threads) {
+  return std::max(kPage, l2_bytes(cpu) / 2 / Cores(cpu, threads).threads_of_core);
+}
 
 MachineProbe::MachineProbe(const Context& context)
     : context_(context),
@@ -107,16 +132,12 @@ double MachineProbe::sample(Limit limit) const {
       return read_rate(context_, data + trial * dram_bytes_ * threads_of(context_), dram_bytes_, 1);
     }
     case Limit::kL3Read:
-      // Each thread reads half of its share of L3, so that cache lines of other tenants matter
-      // little, but at least twice its L2. For kL2Read (below), each thread reads half of its L2.
-      // Neither amount may exceed the thread's part of the buffer; with about 200 threads, that
-      // part is less than twice the L2.
-      return read_rate(
-          context_, data,
-          std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),
-          8);
+      // No thread may read more than its part of the buffer, which is small if there are many.
+      return read_rate(context_, data,
+                       std::min(dram_bytes_, l3_read_bytes(cpu_facts(), context_.threads)), 8);
     case Limit::kL2Read:
-      return read_rate(context_, data, std::min(dram_bytes_, l2_bytes() / 2), 200);
+      return read_rate(context_, data,
+                       std::min(dram_bytes_, l2_read_bytes(cpu_facts(), context_.threads)), 200);
     case Limit::kF32:
       return flop_rate(context_, f32);
     case Limit::kBf16:

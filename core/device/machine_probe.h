@@ -7,6 +7,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/device/cpu.h"
 #include "core/device/machine.h"
 
 namespace reprise {
@@ -63,6 +64,13 @@ class MachineProbe {
   AlignedBuffer buffer_;                  // [trials, threads, dram_bytes]
   mutable std::atomic<size_t> trial_{0};  // number of kDramRead trials so far
 };
+
+// Bytes that each thread reads again and again to measure Limit::kL3Read: those of a core fill its
+// L2 and half of its share of the L3, so that most of them come from the L3, also if it keeps
+// nothing that an L2 has, and so that cache lines of other programs matter little.
+[[nodiscard]] size_t l3_read_bytes(const CpuFacts& cpu, int threads);
+// For Limit::kL2Read: those of a core take half of its L2.
+[[nodiscard]] size_t l2_read_bytes(const CpuFacts& cpu, int threads);
 
 // Measures all limits of the CPU. Takes one or two seconds, plus the time to fill MachineProbe's
 // buffer. Each limit is the best of several short trials, because other programs can only slow a

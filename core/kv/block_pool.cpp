@@ -35,11 +35,14 @@ BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
 
 void BlockPool::take_memory() {
   const BlockPoolOptions& options = options_;
+  const size_t both_bytes = 2 * storage_bytes(options);
   try {
+    // Each buffer alone may fit, and no page of either is touched before its first use.
+    if (options.runtime == nullptr) require_available(both_bytes);
     keys_ = Buffer(options.runtime, storage_bytes(options));
     values_ = Buffer(options.runtime, storage_bytes(options));
   } catch (const MemoryError& error) {
-    const double need_bytes = 2.0 * static_cast<double>(storage_bytes(options));
+    const auto need_bytes = static_cast<double>(both_bytes);
     throw MemoryError(
         fmt::format("the KV cache needs {:.3f} GiB ({} blocks of {} tokens, {} layers, "
                     "{} kv heads of {}, {}): {}",

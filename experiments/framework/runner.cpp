@@ -125,7 +125,7 @@ class Run {
     std::map<size_t, MemoryLack> lacks;
     for (size_t g = 0; g < groups_.size(); ++g) {
       const MemoryNeed need = kind_.memory_need(groups_[g]);
-      if (available > 0 && need.bytes > available)
+      if (need.bytes > available)
         lacks[g] = {
             .need_bytes = need.bytes, .available_bytes = available, .of_what = need.of_what};
     }
@@ -347,9 +347,10 @@ class Run {
   // Skips a group that seemed to fit but did not.
   void skip_refused(size_t g, double refused_bytes, const std::string& what) {
     const double need = kind_.memory_need(groups_[g]).bytes;
-    skip(g, {.need_bytes = std::max(need, refused_bytes),
-             .available_bytes = static_cast<double>(options_.available_bytes()),
-             .of_what = what});
+    MemoryLack lack{.need_bytes = std::max(need, refused_bytes), .of_what = what};
+    if (const int64_t bytes = options_.available_bytes(); bytes < kUnknownBytes)
+      lack.available_bytes = static_cast<double>(bytes);
+    skip(g, lack);
     store_.write_skipped(skipped_);
   }
 
@@ -403,8 +404,9 @@ void leave_out_missing(Experiment& experiment, const Kind& kind) {
 }
 
 std::string MemoryLack::text() const {
-  return fmt::format("needs {:.2f} GiB ({}), {:.2f} GiB are available", gib(need_bytes), of_what,
-                     gib(available_bytes));
+  const std::string need = fmt::format("needs {:.2f} GiB ({})", gib(need_bytes), of_what);
+  return available_bytes ? fmt::format("{}, {:.2f} GiB are available", need, gib(*available_bytes))
+                         : need;
 }
 
 RunOutcome run_experiment(const Experiment& experiment, const Plan& plan, const RunOptions& options,

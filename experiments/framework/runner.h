@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,14 +32,15 @@ struct RunOptions {
   // Fingerprints of the input files, in the form of results::identity_fields().
   Fields sources;
   Shard shard;  // this process's part
-  // Returns the bytes of memory that points may take; called once, before the first point. 0: not
-  // known, so no point is skipped.
+  // Returns the bytes of memory that points may take; called once, before the first point. If they
+  // are not known, it returns the largest number, so that no point is skipped.
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };
 
 // Describes why a group is skipped: it needs more memory than is available.
 struct MemoryLack {
-  double need_bytes = 0, available_bytes = 0;
+  double need_bytes = 0;
+  std::optional<double> available_bytes;  // nullopt: not known
   std::string of_what;
 
   [[nodiscard]] std::string text() const;  // e.g. "needs 3.10 GiB (...), 2.00 GiB are available"

@@ -58,7 +58,7 @@ void require_memory(const ModelConfig& config, const WeightType& type, const Con
   const bool is_host = context.runtime == nullptr;
   const int64_t need = weight_bytes(config, type);
   const int64_t have = is_host ? available_bytes() : context.runtime->available_bytes();
-  if ((have > 0 || !is_host) && need > have)
+  if (need > have)
     throw MemoryError(
         fmt::format("{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available{}: use a "
                     "smaller model{}",

@@ -99,8 +99,10 @@ MemoryLimit memory_limit(const Machine& machine, double bytes) {
       return {dram_limit(machine), "device"};
     return {std::max(dram_limit(machine), machine.device->limit("l2_read_gb_s")), "device_l2"};
   }
-  // The L3 size in the machine's record, or else that of this processor.
-  const int64_t l3_bytes = machine.l3_bytes.value_or(std::max<int64_t>(0, cpu_facts().l3_bytes));
+  // The sizes in the machine's record, or else those of this processor.
+  const int64_t l3_bytes =
+      machine.l3_bytes ? *machine.l3_bytes * machine.l3_instances.value_or(1)
+                       : std::max<int64_t>(0, cpu_facts().l3_bytes) * cpu_facts().l3_instances;
   const double dram_gb_s = dram_limit(machine);
   if (bytes > static_cast<double>(l3_bytes)) return {dram_gb_s, "dram"};
   // A virtual machine's share of a large L3 may not be faster than its memory.

@@ -24,9 +24,19 @@ TEST(Isa, NamesParseUpToTheBestOfThisProcessor) {
   }
 }
 
+TEST(CpuFacts, AQuotaLimitsTheNumberOfThreads) {
+  EXPECT_EQ(processors_within_quota(64, std::nullopt), 64);
+  EXPECT_EQ(processors_within_quota(64, 100.0), 64);
+  EXPECT_EQ(processors_within_quota(64, 2.0), 2);
+  EXPECT_EQ(processors_within_quota(64, 1.5), 2);
+  EXPECT_EQ(processors_within_quota(64, 0.1), 1);
+}
+
 TEST(CpuFacts, ArePlausible) {
   EXPECT_GE(cpu_facts().logical_cores, 1);
   EXPECT_GE(cpu_facts().l1d_bytes, 0);
+  EXPECT_GE(cpu_facts().l3_instances, 1);
+  EXPECT_GE(cpu_facts().threads_of_core, 1);
 }
 
 }  // namespace

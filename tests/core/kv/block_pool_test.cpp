@@ -34,6 +34,15 @@ TEST(BlockPool, TakesEachBlockOnceUntilNoneIsLeft) {
   EXPECT_EQ(pool.take(), 3);
 }
 
+// Keys alone would fit, and so would values.
+TEST(BlockPool, KeysAndValuesTogetherMustFitIntoMemory) {
+  BlockPoolOptions options = small();
+  const int64_t wanted = available_bytes() / 2 * 3;
+  options.head_dim = 4096;
+  options.num_blocks = static_cast<int32_t>(wanted / block_bytes(options));
+  EXPECT_THROW(BlockPool pool(options), MemoryError);
+}
+
 TEST(BlockPool, SharedBlocksAreFreedByTheirLastUser) {
   BlockPool pool(small());
   const int32_t block = pool.take();

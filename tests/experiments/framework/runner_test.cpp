@@ -123,7 +123,7 @@ class RunnerTest : public ::testing::Test {
   }
 
   fs::path out_;
-  int64_t available_bytes_ = 0;  // 0: unknown
+  int64_t available_bytes_ = kUnknownBytes;
   bool mix_ = false;
   bool measures_limits_ = true;
   std::string gpu_;

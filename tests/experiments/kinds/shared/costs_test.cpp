@@ -143,6 +143,10 @@ TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
                              .limits = {{"dram_read_gb_s", 10.0}, {"l3_read_gb_s", 20.0}}};
   EXPECT_EQ(memory_limit(of_record, 1000).gb_s, 20) << "what the record's machine holds in its L3";
   EXPECT_EQ(memory_limit(of_record, 1001).gb_s, 10);
+  Machine of_several = of_record;
+  of_several.l3_instances = 4;  // each core keeps what it reads in its own L3
+  EXPECT_EQ(memory_limit(of_several, 4000).gb_s, 20);
+  EXPECT_EQ(memory_limit(of_several, 4001).gb_s, 10);
 }
 
 TEST(Costs, WhereADeviceComputesTheLimitsAreItsOwn) {

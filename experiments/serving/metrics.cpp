@@ -302,6 +302,9 @@ Measurement measure(const RunResult& result, const MetricOptions& options) {
     out.answers["own_answers"] = result.own_answers;
     out.answers["invented_answers"] = result.invented_answers;
   }
+  if (const auto& [by_rule, too_long, cut] = result.dropped; by_rule + too_long + cut > 0)
+    out.answers["recorded_requests"] =
+        Fields{{"left_out_by_rule", by_rule}, {"left_out_too_long", too_long}, {"cut", cut}};
   if (result.steady)
     out.answers["steady_state"] = Fields{{"found", result.steady->is_found},
                                          {"from_request", result.steady->from},

@@ -68,6 +68,7 @@ RunResult run(Target& target, const workloads::RequestSource& source,
     prime(target, source, options, clock);
     result.prime_s = clock.now_s() - begin_s;
   }
+  if (options.on_start) options.on_start();
   DriveResult driven = drive(
       target, [&](int64_t index) { return source.request(index); }, schedule,
       {.growth = options.growth,
@@ -78,6 +79,7 @@ RunResult run(Target& target, const workloads::RequestSource& source,
       clock);
   result.log = std::move(driven.log);
   result.stop_reason = std::move(driven.stop_reason);
+  result.dropped = source.dropped();
   result.own_answers = driven.own_answers;
   result.invented_answers = driven.invented_answers;
   result.width = options.width;

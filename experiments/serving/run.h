@@ -36,6 +36,8 @@ struct RunOptions {
   // that was given up is not checked either.
   ReuseOf reuse;
   const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
+  // Called once, after warming up and computing the prefixes, before the first request is sent.
+  std::function<void()> on_start;
   // False: of each request only the times of the first and last token are logged, and no token ids.
   // Then a million requests take a few hundred MB, and the metric itl_ms is left out. The token ids
   // of a session's answers are held until its last turn is sent.
@@ -49,6 +51,7 @@ struct RunResult {
   double prime_s = 0;                             // time to compute the prefixes
   std::string stop_reason;                        // reason why the run was given up; "": it was not
   int64_t own_answers = 0, invented_answers = 0;  // see DriveResult
+  workloads::RequestSource::Dropped dropped;      // by the source, from its recorded requests
   WidthRule width;
   std::vector<WidthStop::Look> looks;
   std::optional<SteadyState> steady;  // not sought if the run was given up

@@ -41,7 +41,7 @@ serving::StepEntry step_entry_of(const engine::StepReport& step) {
           .preempted = step.preempted,
           .read_bytes = step.read_bytes,
           .kv_bytes = step.peak_kv_bytes,
-          .scheduling_s = seconds(step.scheduling_ns),
+          .scheduling_s = seconds(step.scheduling_ns + step.swapping_ns),
           .shared_tokens = step.shared_tokens,
           .repeated_tokens = step.repeated_tokens};
 }

@@ -156,7 +156,7 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
       std::move(cache), options);
 }
 
-serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
+serving::RunResult MethodRun::run(const std::atomic<bool>& stop, std::function<void()> on_start) {
   std::vector<workloads::DeclaredPrefix> announced;
   if (declares_prefixes(axes_.engine)) announced = source_.prefixes();
   reuse::ReusePromise promise = engine_->cache().promise();
@@ -172,6 +172,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
     return bounds_of(r, promise, imports, schedule.is_of_sessions(), announced);
   };
   options.stop = &stop;
+  options.on_start = std::move(on_start);
   const serving::SteadyClock real;
   const double begin_s = real.now_s();
   serving::RunResult result = serving::run(target_, source_, schedule, options, *clock_);

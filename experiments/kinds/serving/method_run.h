@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "core/engine/engine.h"
@@ -44,7 +45,9 @@ class MethodRun {
   MethodRun(const Group& group, const ServingAxes& axes, const MethodChoice& method,
             const workloads::RequestSource& source, Bench& bench);
 
-  [[nodiscard]] serving::RunResult run(const std::atomic<bool>& stop);
+  // `on_start`: see serving::RunOptions.
+  [[nodiscard]] serving::RunResult run(const std::atomic<bool>& stop,
+                                       std::function<void()> on_start = nullptr);
   [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Machine& machine);
 
  private:

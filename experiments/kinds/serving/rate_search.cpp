@@ -100,8 +100,9 @@ void check_rate_search(const ServingAxes& axes) {
     if (arrivals == fixed && axes.search.search_trials > 1)
       raise("search_trials is {} and arrivals are \"{}\", the same in each trial: give 1",
             axes.search.search_trials, arrivals);
-  if (axes.arrivals.rate_rps <= 0)
-    raise("search begins at rate_rps, which is {}: give more than 0", axes.arrivals.rate_rps);
+  if (const double least = serving::SearchOptions().least_rps; axes.arrivals.rate_rps < least)
+    raise("search begins at rate_rps, which is {}: give at least {}", axes.arrivals.rate_rps,
+          least);
 }
 
 Measurement search_rate(const Group& group,
@@ -122,6 +123,8 @@ Measurement search_rate(const Group& group,
                               .percentile = axes.rules.slo_share});
   Measurement out =
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
+  if (out.metrics.empty())
+    raise("the search found no rate to run at: {}", found.steps.back().total.invalid_reason);
   // The highest rate passed as VALID and kMet by the sum of its trials, even if each trial alone
   // has too few requests to decide. The counts in the record stay those of its last run.
   if (found.highest_rps > 0) {

@@ -15,8 +15,9 @@ namespace reprise::experiments {
 
 // True if the axes ask for a search, which begins at rate_rps, instead of one run at that rate.
 [[nodiscard]] bool searches_rate(const SearchAxes& axes);
-// Throws Error for a search without a service level or with a rate_rps of 0, for arrivals that do
-// not have one single rate, and for several trials if the arrivals would be the same in each trial.
+// Throws Error for a search without a service level or with a rate_rps that is too low, for
+// arrivals that do not have one single rate, and for several trials if the arrivals would be the
+// same in each trial.
 void check_rate_search(const ServingAxes& axes);
 
 // One run of the search: the group and its axes, changed to the run's rate, to the run's seed of
@@ -32,7 +33,7 @@ struct RateTrialGroup {
 // group's seed of arrivals + n. Returns the measurement of the last run at the highest rate that
 // passed, or, if no rate passed, at the lowest rate that was tried. It has a reservation if the run
 // at the next higher rate was INVALID, and if halving ended early. Throws Interrupted when `stop`
-// is set.
+// is set, and Error if not one run was measured.
 [[nodiscard]] Measurement search_rate(
     const Group& group, const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
     const std::atomic<bool>& stop);

@@ -17,6 +17,7 @@
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
 #include "experiments/kinds/shared/costs.h"
+#include "experiments/kinds/shared/group_ties.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "experiments/kinds/shared/places.h"
 #include "experiments/serving/metrics.h"
@@ -76,6 +77,28 @@ int64_t end_of_positions(const Group& group, const EngineAxes& axes,
   return end;
 }
 
+// Throws Error if the requests do not fit into the memory or the positions of a run.
+void check_requests(const Group& group, const ServingAxes& axes, const RequestSource& requests) {
+  check_kv_budget(group, axes.engine, extent_of(axes.engine, requests).longest);
+  if (!group.model.random_weights)
+    check_positions(Bench::config(group), end_of_positions(group, axes.engine, requests));
+}
+
+// Throws Error if the requests cannot arrive as asked, or if partings shall be judged and cannot
+// be.
+void check_arrivals_and_judging(const Group& group, const ServingAxes& axes,
+                                const RequestSource& requests) {
+  const auto refuse = [&](const char* why) {
+    raise("judged_partings is {}, and {}: leave it at 0", axes.judged_partings, why);
+  };
+  const bool is_of_sessions = schedule_of(group, axes.arrivals, requests).is_of_sessions();
+  if (axes.judged_partings == 0) return;
+  if (is_of_sessions)
+    refuse("in sessions the prompts have the answers of the run, which are not kept");
+  if (step_times_of(axes.steps)) refuse("with modelled steps no tokens are computed");
+  if (searches_rate(axes.search)) refuse("the runs of a search are not compared");
+}
+
 serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
                              const workloads::Salt& salt,
                              std::shared_ptr<const RequestSource> requests) {
@@ -127,18 +150,8 @@ void ServingKind::check(const Group& group) {
     (void)engine::SwapSpace(engine_options_of(axes.engine, group.kv_dtype).swap);
   });
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
-  problems.collect(
-      [&] { check_kv_budget(group, axes.engine, extent_of(axes.engine, *source(group)).longest); });
-  problems.collect([&] {
-    const RequestSource& requests = *source(group);
-    if (schedule_of(group, axes.arrivals, requests).is_of_sessions() && axes.judged_partings > 0)
-      raise(
-          "judged_partings is {}, and in sessions the prompts have the answers of the run, which "
-          "are not kept: leave it at 0",
-          axes.judged_partings);
-    if (!group.model.random_weights)
-      check_positions(Bench::config(group), end_of_positions(group, axes.engine, requests));
-  });
+  problems.collect([&] { check_arrivals_and_judging(group, axes, *source(group)); });
+  problems.collect([&] { check_requests(group, axes, *source(group)); });
   problems.raise_if_any();
 }
 
@@ -148,8 +161,9 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   const Extent extent = extent_of(axes.engine, *source(group));
   const model::ModelConfig config = Bench::config(group);
   int64_t tokens = axes.engine.max_batch * extent.longest + extent.prefix_tokens;
+  // A cache takes its whole budget, and one that retains states fills it.
   if (const int64_t budget = kv_budget_bytes(axes.engine); budget > 0)
-    tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
+    tokens = budget / kv_bytes_per_token(config, group.kv_dtype);
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, *source(group));
   const std::vector<std::vector<int32_t>> modules = source(group)->modules();
   int64_t held = 0;  // methods run one after another
@@ -157,7 +171,9 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
     held = std::max(held, methods::make_method(method.name, method.options)
                               ->held_tokens({.prefixes = prefixes, .modules = modules}));
   tokens += held;
-  return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
+  MemoryNeed need = memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
+  if (axes.judged_partings > 0) add_model_of_ties(group, need);
+  return need;
 }
 
 const std::shared_ptr<const RequestSource>& ServingKind::source(const Group& group) {
@@ -220,6 +236,17 @@ std::vector<Measurement> ServingKind::measure(const Group& group, const Machine&
   return searches_rate(axes) ? search_each(group, machine, stop) : run_each(group, machine, stop);
 }
 
+serving::RunResult ServingKind::run_traced(MethodRun& method_run, const std::string& name,
+                                           const std::atomic<bool>& stop) {
+  serving::RunResult result = method_run.run(stop, [this] {
+    if (operations_ != nullptr) operations_->clear();  // of those that warmed up
+  });
+  if (operations_ != nullptr)
+    result.log.kernels = kernel_entries_of(*operations_, result.log.start_s);
+  trace(name, result.log);
+  return result;
+}
+
 std::vector<Measurement> ServingKind::search_each(const Group& group, const Machine& machine,
                                                   const std::atomic<bool>& stop) {
   const RequestSource& requests = *source(group);
@@ -231,8 +258,18 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Mach
       std::unique_ptr<const RequestSource> longer;
       if (trial.is_longer)
         longer = request_source_of(trial.group, trial.axes.source, Bench::config(group).vocab);
+      // check() saw only the requests that the group asks for.
+      try {
+        if (longer) check_requests(trial.group, trial.axes, *longer);
+      } catch (const Error& error) {
+        return serving::TrialRun{.verdict = {.reasons = {error.what()}}, .measured = {}};
+      }
       MethodRun method_run(trial.group, trial.axes, method, longer ? *longer : requests, bench_);
-      const serving::RunResult result = method_run.run(stop);
+      const serving::RunResult result =
+          run_traced(method_run,
+                     fmt::format("{} {}, {:g} requests/s", group.label, label_of(method),
+                                 trial.axes.arrivals.rate_rps),
+                     stop);
       return serving::TrialRun{.verdict = result.verdict,
                                .measured = method_run.measurement(result, machine)};
     };
@@ -259,14 +296,12 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
       begin_turn(group, repetition, m, stop);
       AlignedBuffer::reset_peak();
       MethodRun method_run(group, axes, group.methods[m], requests, bench_);
-      if (operations_ != nullptr) operations_->clear();
-      serving::RunResult result = method_run.run(stop);
+      serving::RunResult result =
+          run_traced(method_run,
+                     fmt::format("{} {}, repetition {}", group.label, label_of(group.methods[m]),
+                                 repetition + 1),
+                     stop);
       Measurement measured = method_run.measurement(result, machine);
-      if (operations_ != nullptr)
-        result.log.kernels = kernel_entries_of(*operations_, result.log.start_s);
-      trace(fmt::format("{} {}, repetition {}", group.label, label_of(group.methods[m]),
-                        repetition + 1),
-            result.log);
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) {
         serving::add_later_verdict(result.verdict, measurements[m]);

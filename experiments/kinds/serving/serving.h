@@ -15,6 +15,8 @@
 
 namespace reprise::experiments {
 
+class MethodRun;
+
 // A point is one run of experiments/serving: flush, warm up, declare the workload's prefixes and
 // wait until they are computed, then send requests at times drawn before the run. Methods run one
 // after another, repetition by repetition, with the same requests at the same times. Sampling is
@@ -37,6 +39,9 @@ class ServingKind : public Kind, public serving::PlansServing, public serving::T
       const std::atomic<bool>& stop) override;
 
  private:
+  // Runs the method, and writes the run to the trace, if one is wanted.
+  serving::RunResult run_traced(MethodRun& method_run, const std::string& name,
+                                const std::atomic<bool>& stop);
   std::vector<Measurement> search_each(const Group& group, const Machine& machine,
                                        const std::atomic<bool>& stop);
   std::vector<Measurement> run_each(const Group& group, const Machine& machine,

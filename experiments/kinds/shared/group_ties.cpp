@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/device/memory.h"
+#include "experiments/kinds/shared/costs.h"
 
 namespace reprise::experiments {
 namespace {
@@ -26,6 +27,13 @@ std::string reason(const Error& error) {
 
 bool is_rounded(const Group& group) {
   return group.dtype != DType::kF32 || group.kv_dtype != DType::kF32;
+}
+
+void add_model_of_ties(const Group& group, MemoryNeed& need) {
+  if (!is_rounded(group)) return;
+  const Group exact = in_f32(group);
+  need.bytes += memory_of_model(Bench::config(exact), exact.weight_type(), DType::kF32, 0).bytes;
+  need.of_what += ", and the model in f32 that judges partings";
 }
 
 GroupTies::GroupTies(Bench& bench, const Group& group, int32_t chunk)

@@ -36,5 +36,7 @@ class GroupTies {
 
 // True if the group's keys and values or its arithmetic have a dtype narrower than f32.
 [[nodiscard]] bool is_rounded(const Group& group);
+// Adds the memory of the model in f32, if the group is rounded.
+void add_model_of_ties(const Group& group, MemoryNeed& need);
 
 }  // namespace reprise::experiments

@@ -190,7 +190,13 @@ TEST(ServingRun, WarmsFlushesAndPrimesBeforeItMeasures) {
   RunOptions options = few_rules();
   options.warmup = unrelated_requests(source, 3, 1000, 1);
   options.primes = true;
+  std::vector<size_t> sent_before;  // requests, and declared prefixes, before each call
+  options.on_start = [&] {
+    sent_before.push_back(server.prompts.size());
+    sent_before.push_back(server.declared.size());
+  };
   const RunResult result = run(server, source, every(10, 10), options, clock);
+  EXPECT_EQ(sent_before, (std::vector<size_t>{3, 1}));
   EXPECT_EQ(server.flushes, 2);
   EXPECT_EQ(server.prompts.size(), 13u);
   EXPECT_EQ(server.declared, std::vector<std::string>{"system"});

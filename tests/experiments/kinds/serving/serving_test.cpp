@@ -15,6 +15,7 @@
 
 #include "core/base/problems.h"
 #include "experiments/kinds/serving/engine_target.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
 #include "tests/support/environment.h"
@@ -271,6 +272,53 @@ TEST(TracedKernels, AreThoseOfTheRun) {
   EXPECT_TRUE(kernel_entries_of(log, 0).empty());
 }
 
+TEST(ServingSteps, SwappingIsNoneOfTheModelsArithmetic) {
+  const serving::StepEntry step = step_entry_of(
+      {.end_ns = 4'000'000'000, .scheduling_ns = 1'000'000'000, .swapping_ns = 2'000'000'000});
+  EXPECT_EQ(step.scheduling_s, 3);
+}
+
+TEST_F(Serving, TracesHaveEachRunOfASearch) {
+  const model::TempDir dir;
+  const Group given = group(unshared(8, {{"output_tokens", 1},
+                                         {"arrivals", "constant"},
+                                         {"rate_rps", 8.0},
+                                         {"most_in_flight", nullptr},
+                                         {"modelled_step_ms", 10.0},
+                                         {"slo_ttft_ms", 50.0},
+                                         {"slo_share", 0.5},
+                                         {"search", "highest_rate"},
+                                         {"search_resolution", 1}}));
+  ServingKind kind(context_);
+  serving::TraceWriter writer(dir.path() / "trace.json");
+  kind.trace_to(writer);
+  const auto runs = measured_json(kind.measure(given, machine_of_json(machine_), stop_));
+  writer.finish();
+  const Json events = Json::parse(std::ifstream(dir.path() / "trace.json"))["traceEvents"];
+  const auto processes = std::count_if(events.begin(), events.end(), [](const Json& event) {
+    return event["name"] == "process_name";
+  });
+  EXPECT_EQ(static_cast<double>(processes), value_of(runs[0], "search_runs"));
+  EXPECT_NE(events.dump().find("paged, 8 requests/s"), std::string::npos);
+}
+
+// The memory of a cache is its whole budget, and partings in bf16 are judged by the model in f32.
+TEST_F(Serving, TheMemoryNeededIsThatOfTheBudgetAndOfTheModelThatJudges) {
+  const auto need_bytes = [&](const Json& changes) {
+    return ServingKind(context_).memory_need(group(changes)).bytes;
+  };
+  const double mb = 1e6;
+  EXPECT_NEAR(need_bytes({{"settings", {{"kv_budget_mb", 300.0}}}}) -
+                  need_bytes({{"settings", {{"kv_budget_mb", 100.0}}}}),
+              200 * mb, mb);
+  const Json judged = {{"settings", {{"judged_partings", 2}}}};
+  EXPECT_EQ(need_bytes(judged), need_bytes(Json::object()));
+  Json rounded = {{"dtypes", {"bf16"}}};
+  const double without = need_bytes(rounded);
+  rounded.update(judged);
+  EXPECT_GT(need_bytes(rounded), without);
+}
+
 // The spans of requests, steps and kernels lie within those of the run.
 TEST_F(Serving, TracesHavePreemptionsAndKernels) {
   const std::filesystem::path path =
@@ -479,6 +527,37 @@ TEST_F(Serving, ASearchThatAnInvalidRunEndedSaysSo) {
       << run.answers;
 }
 
+// With 8 requests, all are short. From about 27 requests a second on, a run needs more, and draws
+// the file's longest one.
+TEST_F(Serving, ASearchEndsBeforeRequestsThatDoNotFit) {
+  const model::TempDir dir;
+  std::string lengths = "prompt,output\n";
+  for (int i = 0; i < 2000; ++i) lengths += "8,1\n";
+  lengths += "4000,1\n";
+  Json changes = unshared(1, {{"user_tokens", nullptr},
+                              {"output_tokens", nullptr},
+                              {"requests", 8},
+                              {"order", "recorded"},
+                              {"arrivals", "constant"},
+                              {"rate_rps", 2.0},
+                              {"most_in_flight", nullptr},
+                              {"least_duration_s", 1.0},
+                              {"least_requests", 1},
+                              {"kv_budget_mb", 0.3},
+                              {"modelled_step_ms", 0.1},
+                              {"slo_ttft_ms", 100.0},
+                              {"slo_share", 0.5},
+                              {"search", "highest_rate"},
+                              {"search_trials", 1},
+                              {"search_resolution", 0.5}});
+  changes["workload"] = {{"name", "lengths"}, {"file", dir.write("lengths.csv", lengths).string()}};
+  const Measured run = measured(changes).at(0);
+  EXPECT_GT(value_of(run, "highest_rps"), 0);
+  EXPECT_EQ(value_of(run, "is_valid"), 1);
+  EXPECT_NE(run.answers.at("reservations").dump().find("kv_budget_mb is 0.3"), std::string::npos)
+      << run.answers;
+}
+
 // A step takes longer than the service level allows for a request.
 TEST_F(Serving, ASearchForAServiceLevelThatNoRateMeetsEnds) {
   const Json changes = unshared(8, {{"arrivals", "constant"},
@@ -569,6 +648,22 @@ TEST_F(Serving, RefusesWhatCannotBeServed) {
   EXPECT_NE(refusal({{"settings", {{"search", "highest_rate"}, {"slo_e2e_ms", 9.0}}}})
                 .find("no one rate"),
             std::string::npos);
+  const auto refused_search = [&](const char* setting, const Json& value) {
+    Json changes = {{"settings",
+                     {{"search", "highest_rate"},
+                      {"slo_e2e_ms", 9.0},
+                      {"arrivals", "poisson"},
+                      {"most_in_flight", nullptr},
+                      {"rate_rps", 5.0}}}};
+    changes["settings"][setting] = value;
+    return refusal(changes);
+  };
+  EXPECT_EQ(refused_search("rate_rps", 5.0), "");
+  EXPECT_NE(refused_search("rate_rps", 1e-4).find("at least 0.001"), std::string::npos);
+  EXPECT_NE(refused_search("judged_partings", 2).find("are not compared"), std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"judged_partings", 2}, {"modelled_step_ms", 1.0}}}})
+                .find("no tokens are computed"),
+            std::string::npos);
   EXPECT_NE(refusal({{"workload", {{"name", "sharegpt"}, {"file", "no/such/file.json"}}},
                      {"settings",
                       {{"user_tokens", 0},
@@ -600,6 +695,25 @@ TEST_F(Serving, AMissingModelHidesNoMissingFile) {
     EXPECT_NE(found.find(problem), std::string::npos) << found;
     EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 1) << found;
   }
+}
+
+// The second of three requests is too long, the last one has length 0.
+TEST_F(Serving, RecordedRequestsThatAreNotSentAreCounted) {
+  const model::TempDir dir;
+  const std::string file = dir.write("lengths.csv", "prompt,output\n9,4\n20,4\n0,4\n").string();
+  const auto recorded = [&](const char* too_long) {
+    Json changes = unshared(1, {{"requests", nullptr},
+                                {"user_tokens", nullptr},
+                                {"output_tokens", nullptr},
+                                {"most_prompt_tokens", 10},
+                                {"too_long", too_long}});
+    changes["workload"] = {{"name", "lengths"}, {"file", file}};
+    return measured(changes)[0].answers["recorded_requests"];
+  };
+  EXPECT_EQ(recorded("drop"),
+            (Json{{"left_out_by_rule", 1}, {"left_out_too_long", 1}, {"cut", 0}}));
+  EXPECT_EQ(recorded("cut"), (Json{{"left_out_by_rule", 1}, {"left_out_too_long", 0}, {"cut", 1}}));
+  EXPECT_FALSE(measured()[0].answers.contains("recorded_requests"));
 }
 
 TEST_F(Serving, IsInterruptedBetweenSteps) {

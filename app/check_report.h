@@ -14,7 +14,7 @@ namespace reprise::app {
 std::string check_table(const std::vector<checks::BenchmarkResult>& results,
                         const checks::CheckOptions& options);
 
-// The last line of the report, for example "2 of 7 slower, 1 undecided, 4 same".
+// The last line of the report, for example "2 slower, 1 undecided, 4 same of 7 benchmarks".
 std::string check_summary(const std::vector<checks::BenchmarkResult>& results);
 
 // Returns the complete result: verdicts, ratios with intervals, A/A pairs, every sample, the

@@ -31,7 +31,7 @@ struct Baseline {
   std::vector<BaselineEntry> entries;
   Fields machine;     // facts and limits
   Fields provenance;  // provenance of the recording program
-  Fields settings;    // {requested, resolved}
+  Fields settings;    // what the recording was asked for, such as budget_s
 };
 
 Fields baseline_json(const Baseline& baseline);

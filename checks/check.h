@@ -37,7 +37,8 @@ struct CheckOptions {
   // Probability that at least one interval of the whole check, at any look, is wrong.
   double false_alarm = 0.01;
   uint64_t seed = 1;  // for the order of the programs and of the benchmarks
-  // A/A pairs per benchmark. If they would take half of budget_s, fewer are run, but at least 5.
+  // Most A/A pairs per benchmark. Beyond the first 5, no more are run once rounds of this number of
+  // pairs would take half of budget_s.
   int calibration_rounds = 10;
 };
 

@@ -166,6 +166,13 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
   folder.records = std::move(whole.records);
   folder.torn_bytes = whole.torn_bytes;
   take_labels(folder.run, folder.records);
+  if (folder.records.empty() && !folder.skipped.empty())
+    raise(
+        "{} holds no record, since its run skipped {} of its points ({}: {}); measure them on a "
+        "machine "
+        "with more memory, or smaller ones",
+        dir.string(), folder.skipped.size(), folder.skipped.front().label,
+        folder.skipped.front().reason);
   if (folder.records.empty())
     raise("{} holds no complete record yet; finish its run first", dir.string());
   return folder;

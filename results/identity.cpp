@@ -87,7 +87,9 @@ std::string text_of_difference(const Difference& difference) {
                        before);
   }
   const auto text = [&](const Value& value) {
-    const bool is_revision = difference.path.back() == "revision" && value.is_text();
+    // "A and B" are the revisions of a folder that has several.
+    const bool is_revision = difference.path.back() == "revision" && value.is_text() &&
+                             value.text().find(' ') == std::string::npos;
     return is_revision ? value.text().substr(0, 12) : value_text(value);
   };
   return fmt::format("{} {}, was {}", subject_of(difference.path), text(difference.now),
@@ -135,8 +137,7 @@ std::string difference_text(const Fields& now, const Fields& before) {
 std::string mixed_note(const std::vector<Record>& records) {
   const auto known = [](const std::string& text) { return text.empty() ? "unknown" : text; };
   std::set<std::string> revisions, builds, machines;
-  std::set<std::string> sources;
-  std::set<std::string> models;
+  std::set<std::string> models, models_files, other_files;
   for (const Record& record : records) {
     const Provenance& made = record.provenance;
     revisions.insert(known(made.revision).substr(0, 12) +
@@ -148,13 +149,19 @@ std::string mixed_note(const std::vector<Record>& records) {
     if (!record.sources) continue;
     const std::string model = text_of(record.settings.requested, "model");
     models.insert(model);
-    sources.insert(model + json_text(*record.sources));
+    Fields others = *record.sources;
+    models_files.insert(model + json_text(field_of(others, "model")));
+    others.erase("model");
+    if (!others.empty()) other_files.insert(json_text(others));
   }
   std::vector<std::string> parts;
   for (const std::string& part : {several(revisions, "code revisions"), several(builds, "builds"),
                                   several(machines, "machines")})
     if (!part.empty()) parts.push_back(part);
-  if (sources.size() > models.size()) parts.emplace_back("several states of one model's files");
+  if (models_files.size() > models.size())
+    parts.emplace_back("several states of one model's files");
+  if (other_files.size() > 1)
+    parts.emplace_back("several states of the workload's or the methods' files");
   if (parts.empty()) return "";
   return fmt::format("mixed: these records are of {}; what differs between them may be that\n",
                      fmt::join(parts, " and of "));

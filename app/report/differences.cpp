@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -32,9 +33,15 @@ Fields asked_for(const ResultsFolder& folder) {
     for (const auto& [name, value] : record.settings.requested)
       if (!settings.axes.contains(name) && name != "method" && name != "method_options")
         asked[name] = "";
-  for (auto& [name, value] : asked)
-    value =
-        said(folder, [&, key = name](const Record& record) { return setting_text(record, key); });
+  for (auto& [name, value] : asked) {
+    const Value& first = folder.records.front().requested(name);
+    const bool is_of_all = std::all_of(
+        folder.records.begin(), folder.records.end(),
+        [&, &key = name](const Record& record) { return record.requested(key) == first; });
+    value = is_of_all ? first : Value(said(folder, [&, &key = name](const Record& record) {
+      return setting_text(record, key);
+    }));
+  }
   asked["scale"] = settings.scale;
   asked["axes"] = FieldWriter::written(settings.axes);
   return asked;
@@ -43,14 +50,29 @@ Fields asked_for(const ResultsFolder& folder) {
 std::string known(const std::string& text) { return text.empty() ? "unknown" : text; }
 
 Fields code_of(const ResultsFolder& folder) {
-  const auto made = [&](std::string results::Provenance::*part) {
-    return said(folder, [part](const Record& record) { return known(record.provenance.*part); });
+  constexpr size_t kShownOfRevision = 12;
+  const auto made = [&](std::string results::Provenance::*part, size_t most) {
+    return said(folder, [=](const Record& record) {
+      return known(record.provenance.*part).substr(0, most);
+    });
   };
-  const std::string dirty =
-      said(folder, [](const Record& record) { return record.provenance.is_dirty ? "yes" : "no"; });
-  return {{"code", Fields{{"revision", made(&results::Provenance::revision)}, {"modified", dirty}}},
-          {"compiler", made(&results::Provenance::compiler)},
-          {"flags", made(&results::Provenance::flags)}};
+  const std::string modified = said(folder, [](const Record& record) {
+    const results::Provenance& code = record.provenance;
+    if (!code.is_dirty) return std::string("no");
+    return code.changes.empty() ? std::string("yes") : code.changes;
+  });
+  Fields libraries;
+  for (const Record& record : folder.records)
+    for (const auto& [name, version] : record.provenance.libraries) libraries[name] = "";
+  for (auto& [name, version] : libraries)
+    version = said(folder, [&key = name](const Record& record) {
+      return cell_text(field_of(record.provenance.libraries, key));
+    });
+  return {{"code", Fields{{"revision", made(&results::Provenance::revision, kShownOfRevision)},
+                          {"modified", modified}}},
+          {"compiler", made(&results::Provenance::compiler, std::string::npos)},
+          {"flags", made(&results::Provenance::flags, std::string::npos)},
+          {"library", libraries}};
 }
 
 Fields machine_of(const ResultsFolder& folder) {

@@ -8,6 +8,11 @@ def remedy_of(report: dict) -> str:
     return f"All of them: reprise plot {report['source']} --metrics all --format csv"
 
 
+def remedy_of_texts(report: dict) -> str:
+    """Returns where all remarks and answers are: no command prints them."""
+    return f"All of them are in the records of {report['source']}."
+
+
 def points_of(report: dict) -> list[tuple[dict, dict]]:
     """Returns each record with its facts."""
     return list(zip(report["records"], report["facts"]))
@@ -103,7 +108,8 @@ def answers_table(report: dict) -> Table:
     """Lists texts and numbers that were recorded as answers; no rows if there are none."""
     names = list(dict.fromkeys(name for fact in report["facts"] for name in fact["answers"]))
     table = Table(report["id"] + "-answers", "What came out beside the metrics",
-                  key_columns(report, report["keys"]) + [Column(name) for name in names], remedy=remedy_of(report))
+                  key_columns(report, report["keys"]) + [Column(name) for name in names],
+                  remedy=remedy_of_texts(report))
     if names:
         table.rows = [key_cells(report["keys"], record["settings"]["requested"], fact) +
                       [answer_cell(record, fact, name) for name in names]

@@ -1,7 +1,7 @@
 """Everything that a reader should know before trusting a folder's numbers. `report` is one of the document's
 reports."""
 from common import NOISY_SHARE
-from report.points import point_text, points_of, remedy_of
+from report.points import point_text, points_of, remedy_of_texts
 from report.table import Cell, Column, Table
 from report.texts import json_text, lines_of
 
@@ -29,7 +29,7 @@ def judged_count(report: dict) -> int:
 
 def refused_table(report: dict) -> Table:
     table = Table(report["id"] + "-refused", "Points that do not count, or less than they promise",
-                  [Column("point"), Column("mark"), Column("reason")], remedy=remedy_of(report))
+                  [Column("point"), Column("mark"), Column("reason")], remedy=remedy_of_texts(report))
     for record, fact in points_of(report):
         for mark, reason in (("INVALID", record.get("invalid", "")), ("NOT EXACT", fact["inexact"]),
                              ("INVALID throughput_speedup", record.get("invalid_speedup", ""))):
@@ -41,7 +41,7 @@ def refused_table(report: dict) -> Table:
 
 def remarks_table(report: dict) -> Table:
     table = Table(report["id"] + "-remarks", "Remarks of the records", [Column("point"), Column("remark")],
-                  remedy=remedy_of(report))
+                  remedy=remedy_of_texts(report))
     for record, fact in points_of(report):
         remarks = record.get("remarks")
         for remark in remarks if isinstance(remarks, list) else []:

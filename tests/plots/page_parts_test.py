@@ -6,7 +6,7 @@ import unittest
 sys.path.insert(0, sys.argv.pop(1))
 
 import rate_figures
-from report import changes, provenance, render, texts
+from report import changes, provenance, render, texts, validity
 from report.escape import visible
 from report.table import MOST_CELLS, MOST_ROWS, Cell, Column, Table
 
@@ -73,6 +73,14 @@ class Tables(unittest.TestCase):
         self.assertIn("The rest is elsewhere.", written(table))
         wide = Table("t", "", [Column("a")] * (MOST_CELLS // 10), [[Cell("1")] * (MOST_CELLS // 10)] * 20)
         self.assertEqual(written(wide).count("<td>"), MOST_CELLS)
+
+
+class Remarks(unittest.TestCase):
+    def test_a_page_does_not_name_a_command_that_prints_no_remarks(self):
+        report = {"id": "r", "source": "out/a", "keys": [], "records": [{"remarks": ["noisy"]}], "facts": [{"settings": {}}]}
+        table = validity.remarks_table(report)
+        self.assertEqual(len(table.rows), 1)
+        self.assertEqual(table.remedy, "All of them are in the records of out/a.")
 
 
 class Texts(unittest.TestCase):

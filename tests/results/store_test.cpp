@@ -199,6 +199,24 @@ TEST_F(StoreTest, RecordsOfAShardWithoutTheirPlanAreNamed) {
   }
 }
 
+TEST_F(StoreTest, AFolderOfSkippedPointsAloneNamesThem) {
+  Json with = manifest();
+  with["metrics"] = {"ttft_ms"};
+  TestStore store(dir_, with, false);
+  const auto refusal = [&] {
+    try {
+      (void)read_folder(dir_);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal().find("finish its run first"), std::string::npos) << refusal();
+  store.write_skipped({{.point = "p", .label = "a batch=8", .reason = "needs 52 GiB"}});
+  EXPECT_NE(refusal().find("skipped 1 of its points (a batch=8: needs 52 GiB)"), std::string::npos)
+      << refusal();
+}
+
 TEST_F(StoreTest, ARunDoesNotGoOnBesideShardsWithoutTheirPlan) {
   const auto refusal = [&](const std::string& writer) -> std::string {
     try {
@@ -520,7 +538,15 @@ TEST(MixedNote, NamesWhatTheRecordsAreOf) {
   records[1] = sample_record("q", "g", 1, 2);
   records[0].sources = Fields{{"model", Fields{{"config.json", "11"}}}};
   records[1].sources = Fields{{"model", Fields{{"config.json", "22"}}}};
-  EXPECT_NE(mixed_note(records).find("several states"), std::string::npos);
+  EXPECT_NE(mixed_note(records).find("several states of one model's files"), std::string::npos);
+  records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
+  for (Record& record : records) record.sources = Fields{{"model", Fields{{"config.json", "11"}}}};
+  EXPECT_EQ(mixed_note(records), "");
+  (*records[1].sources)["workload"] = Fields{{"hash", "22"}};
+  (*records[0].sources)["workload"] = Fields{{"hash", "11"}};
+  EXPECT_NE(mixed_note(records).find("of several states of the workload's or"), std::string::npos)
+      << mixed_note(records);
+  EXPECT_EQ(mixed_note(records).find("one model's"), std::string::npos);
 }
 
 TEST_F(StoreTest, FreshSetsOldResultsAsideAndLosesNothing) {

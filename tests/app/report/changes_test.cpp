@@ -115,6 +115,48 @@ TEST(Changes, FilesAreThoseOfAllRecordsWhateverTheirOrder) {
             std::vector<std::string>{"Files: config.json of b 78, was 56."});
 }
 
+TEST(Changes, CodeDiffersInRevisionsModificationsAndLibraries) {
+  const auto of_code = [](const Json& provenance) {
+    Json made = record("paged", 1, 1.0);
+    made["provenance"] = provenance;
+    return made;
+  };
+  const auto differences = [&](const std::vector<Json>& before, const std::vector<Json>& after) {
+    return changes_between(folder_of(before), folder_of(after), {}).differences;
+  };
+  const auto modified = [&](const char* changes) {
+    return of_code({{"revision", "r"}, {"dirty", true}, {"changes", changes}});
+  };
+  EXPECT_EQ(differences({modified("aa")}, {modified("bb")}),
+            std::vector<std::string>{"Code: code modified bb, was aa."});
+  const Json a = of_code({{"revision", std::string(40, 'a')}});
+  const Json b = of_code({{"revision", std::string(40, 'b')}});
+  Json b_of_another_batch = b;
+  b_of_another_batch["settings"]["requested"]["batch"] = 2;
+  EXPECT_EQ(differences({a}, {a, b_of_another_batch}),
+            std::vector<std::string>{
+                "Code: code revision aaaaaaaaaaaa and bbbbbbbbbbbb, was aaaaaaaaaaaa."});
+  const auto linked = [&](const char* version) {
+    return of_code({{"libraries", {{"fmt", "9"}, {"onednn", version}}}});
+  };
+  EXPECT_EQ(differences({linked("2.6")}, {linked("3.1")}),
+            std::vector<std::string>{"Code: library onednn 3.1, was 2.6."});
+}
+
+TEST(Changes, OfASettingWithPartsTheDifferentPartIsNamed) {
+  const auto differences = [](const std::string& before, const std::string& after) {
+    const auto of_templates = [](const std::string& templates) {
+      Json made = record("paged", 1, 1.0);
+      made["settings"]["requested"]["workload"] = {{"file", std::string(80, 'f')},
+                                                   {"templates", templates}};
+      return folder_of({made});
+    };
+    return changes_between(of_templates(before), of_templates(after), {}).differences;
+  };
+  EXPECT_EQ(differences("a", "b"),
+            std::vector<std::string>{"Settings: workload templates b, was a."});
+}
+
 TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   Json invalid = record("paged", 1, 3.0);
   invalid["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short"}}};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/input_lines.h"
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 
@@ -28,7 +29,7 @@ size_t line_bytes(size_t text_bytes, bool is_json) {
 
 std::string text_of(const InputLines& in, bool is_json) {
   const std::string place = in.where();
-  std::string line = in.text();
+  std::string line(in.number() == 1 ? without_byte_order_mark(in.text()) : in.text());
   if (is_json && in.was_longer())
     raise("{}: more than {} bytes, the most that a line of JSON may have: shorten its text", place,
           in.most_bytes());

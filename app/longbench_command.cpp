@@ -119,10 +119,13 @@ void add_longbench_command(CLI::App& app) {
   command->add_flag("--no-recursion-limit", options->is_unlimited,
                     "score texts that the official ROUGE-L gives 0 because Python's recursion "
                     "limit stops it");
-  command->add_flag("--lengths", options->has_lengths,
-                    "also the mean scores of lengths below 4,000, below 8,000 and above");
-  command->add_flag("--items", options->has_items,
-                    "one JSON object for each prediction in place of the table");
+  CLI::Option* lengths =
+      command->add_flag("--lengths", options->has_lengths,
+                        "also the mean scores of lengths below 4,000, below 8,000 and above");
+  command
+      ->add_flag("--items", options->has_items,
+                 "one JSON object for each prediction in place of the table")
+      ->excludes(lengths);
   command->callback([options] { run_longbench_score(*options, std::cout); });
 }
 

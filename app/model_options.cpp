@@ -8,6 +8,7 @@
 
 #include "app/number_option.h"
 #include "app/token_ids.h"
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
@@ -231,7 +232,7 @@ std::string read_prompt_text(const std::string& file, const model::ModelConfig& 
   // The limit is many times the length of common tokens for each position, and at least
   // kLeastBytes, so that a page of blanks is not refused.
   constexpr int64_t kBytesPerToken = 64, kLeastBytes = int64_t{1} << 20;
-  std::string text = read_text(file);
+  std::string text(without_byte_order_mark(read_text(file)));
   const int64_t limit = config.position_limit();
   if (limit >= static_cast<int64_t>(kMostTextBytes) / kBytesPerToken) return text;
   const int64_t most = std::max(kLeastBytes, limit * kBytesPerToken);

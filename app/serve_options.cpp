@@ -6,6 +6,7 @@
 
 #include "app/number_option.h"
 #include "app/unit_option.h"
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/temporary_file.h"
@@ -184,7 +185,8 @@ std::string api_key_of(const ServeOptions& options) {
   if (!options.api_key.empty() && !options.api_key_file.empty())
     raise("give one of --api-key and --api-key-file");
   if (options.api_key_file.empty()) return options.api_key;
-  std::string key = read_file(options.api_key_file, kMostKeyBytes);
+  const std::string text = read_file(options.api_key_file, kMostKeyBytes);
+  std::string key(without_byte_order_mark(text));
   key.erase(key.find_last_not_of(" \r\n") + 1);
   if (key.empty()) raise("--api-key-file {} is empty: put a key into it", options.api_key_file);
   return key;

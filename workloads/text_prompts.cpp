@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/random.h"
@@ -36,7 +37,7 @@ std::vector<std::string> read_prompts(const std::filesystem::path& path) {
   std::string text = read_file(path, kMostBytes);
   tokenizer::require_utf8(text, path.string());
   std::erase(text, '\r');
-  text = trimmed(text);
+  text = trimmed(std::string(without_byte_order_mark(text)));
   const bool has_paragraphs = text.find("\n\n") != std::string::npos;
   std::vector<std::string> prompts = split(text, has_paragraphs ? "\n\n" : "\n");
   if (prompts.empty())

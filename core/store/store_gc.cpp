@@ -1,6 +1,7 @@
 #include "core/store/store_gc.h"
 
 #include <utility>
+#include <vector>
 
 #include "core/store/store_directory.h"
 
@@ -8,37 +9,61 @@ namespace reprise::kv {
 namespace fs = std::filesystem;
 namespace {
 
+// A segment's file, and its header, unless the file is damaged or of a newer format.
+struct Segment {
+  StoreFile file;
+  std::optional<SegmentFileHeader> header;
+};
+
 class Collection {
  public:
   Collection(const GcOptions& options, int64_t now_ns) : options_(options), now_ns_(now_ns) {}
 
   void remove_unfinished(const StoreFile& file) { remove(file, "its writer has died"); }
 
-  // Removes or keeps one segment. Called in the order of last use, least recently used first.
-  void consider(const StoreFile& file, int64_t excess_bytes) {
-    std::optional<SegmentFileHeader> header;
+  // Reads the segments, and removes damaged ones if that is wanted. They go before any other, so
+  // that the budget counts what is left without them.
+  void examine(const std::vector<StoreFile>& files) {
+    for (const StoreFile& file : files) examine(file);
+  }
+
+  // Removes or keeps each segment that was examined, in that order. The files must be in the order
+  // of last use, least recently used first.
+  void collect() {
+    int64_t excess_bytes = -options_.budget_bytes.value_or(0);
+    for (const Segment& segment : segments_) excess_bytes += segment.file.bytes;
+    for (const auto& [file, header] : segments_) {
+      const std::string reason = header ? reason_to_go(file, *header, excess_bytes) : "";
+      if (reason.empty()) {
+        ++report_.kept_segments;
+        report_.kept_bytes += file.bytes;
+        continue;
+      }
+      remove(file, reason);
+      excess_bytes -= file.bytes;
+    }
+  }
+
+  [[nodiscard]] GcReport& report() { return report_; }
+
+ private:
+  void examine(const StoreFile& file) {
     try {
       const SegmentFile opened(file.path,
                                options_.removes_damaged ? Verify::kAll : Verify::kHeader);
       require_name_of(opened.header().key, file.path);
-      header = opened.header();
+      segments_.push_back({file, opened.header()});
     } catch (const NewerFormatError& error) {
       report_.damaged.emplace_back(error.what());
+      segments_.push_back({file, std::nullopt});
     } catch (const Error& error) {
       if (!fs::exists(file.path)) return;  // another process has removed it
       if (options_.removes_damaged) return remove(file, "damaged");
       report_.damaged.emplace_back(error.what());
+      segments_.push_back({file, std::nullopt});
     }
-    const std::string reason = header ? reason_to_go(file, *header, excess_bytes) : "";
-    if (!reason.empty()) return remove(file, reason);
-    ++report_.kept_segments;
-    report_.kept_bytes += file.bytes;
   }
 
-  [[nodiscard]] int64_t removed_bytes() const { return removed_segment_bytes_; }
-  [[nodiscard]] GcReport& report() { return report_; }
-
- private:
   // Returns why the segment is removed, or "" if it stays.
   [[nodiscard]] std::string reason_to_go(const StoreFile& file, const SegmentFileHeader& header,
                                          int64_t excess_bytes) const {
@@ -58,13 +83,12 @@ class Collection {
     std::error_code error;
     if (!options_.is_dry_run) fs::remove(file.path, error);
     if (error) raise("cannot remove {}: {}", file.path.string(), error.message());
-    if (!AtomicFile::is_unfinished(file.path)) removed_segment_bytes_ += file.bytes;
     report_.removed.push_back({file.path, file.bytes, reason});
   }
 
   const GcOptions& options_;
   int64_t now_ns_;
-  int64_t removed_segment_bytes_ = 0;
+  std::vector<Segment> segments_;
   GcReport report_;
 };
 
@@ -78,11 +102,8 @@ GcReport collect_garbage(const fs::path& folder, const GcOptions& options, int64
   Collection collection(options, now_ns);
   if (!fault.empty()) collection.report().damaged.push_back(fault);
   for (const StoreFile& file : listing.unfinished) collection.remove_unfinished(file);
-  int64_t bytes = 0;
-  for (const StoreFile& file : listing.segments) bytes += file.bytes;
-  for (const StoreFile& file : listing.segments)
-    collection.consider(file,
-                        bytes - collection.removed_bytes() - options.budget_bytes.value_or(0));
+  collection.examine(listing.segments);
+  collection.collect();
   return std::move(collection.report());
 }
 

@@ -118,6 +118,11 @@ TEST_F(Options, BatchInvarianceIsRefusedToMethodsThatCannotKeepIt) {
                  {"--positions are not consecutive", "leave --batch-invariant out"});
 }
 
+TEST_F(Options, ScoresOfItemsHaveNoMeansByLength) {
+  expect_refused({"longbench", "score", "--items", "--lengths", "trec.jsonl"},
+                 {"--items", "--lengths"});
+}
+
 TEST_F(Options, EachMistakeInAListOfIdsIsNamedWithItsPlace) {
   const auto refused = [&](const char* ids, const std::vector<std::string>& parts) {
     expect_refused(on_model("generate", {"--ids", ids}), parts);

@@ -191,7 +191,8 @@ TEST_F(ServeCommand, MoreChoicesThanRequestsAreRefusedForGood) {
 TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   const std::string prefix(300, 'a');
   std::ofstream(dir_ / "prefix") << prefix;
-  std::ofstream(dir_ / "system") << prefix << "\r\n";  // the line break is not in the message
+  // Neither the byte order mark nor the line break is in the message.
+  std::ofstream(dir_ / "system") << "\xEF\xBB\xBF" << prefix << "\r\n";
   std::filesystem::create_directories(dir_ / "server");
   Running running(dir_ / "server", {"--method", "relay_attention", "--prefix-file",
                                     (dir_ / "prefix").string(), "--system-prompt-file",
@@ -343,7 +344,9 @@ TEST_F(ServeCommand, AModelServesTextsOrVectors) {
               std::string::npos);
     EXPECT_EQ(running.end(SIGTERM), 0);
   }
-  Running running(dir_ / "server", {"--embeddings", "--api-key", "key", "--max-tokens", "16"});
+  std::ofstream(dir_ / "key") << "\xEF\xBB\xBFkey\r\n";  // as some editors write it
+  Running running(dir_ / "server", {"--embeddings", "--api-key-file", (dir_ / "key").string(),
+                                    "--max-tokens", "16"});
   EXPECT_NE(running.err().find("lasttoken, not normalized; texts of at most 16"), std::string::npos)
       << running.err();
   for (const char* path : {"/v1/completions", "/v1/chat/completions"})

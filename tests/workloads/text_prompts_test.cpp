@@ -32,6 +32,7 @@ TEST(ReadPrompts, TakesLinesOrParagraphs) {
             (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(read_prompts(PromptFile("one\ntwo\n\n\n three\n").path()),
             (std::vector<std::string>{"one\ntwo", "three"}));
+  EXPECT_EQ(read_prompts(PromptFile("\xEF\xBB\xBFone\n").path()), std::vector<std::string>{"one"});
 }
 
 TEST(ReadPrompts, EmptyOrMissingFileIsAnError) {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "workloads/longbench/datasets.h"
@@ -33,9 +34,10 @@ std::vector<Sample> load_list(const fs::path& file, std::string_view text) {
 }  // namespace
 
 std::vector<Sample> load_any(const fs::path& file) {
-  const std::string text = read_file(file);
+  const std::string whole = read_file(file);
+  const std::string_view text = without_byte_order_mark(whole);
   const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '[') return load_list(file, text);
+  if (first != std::string_view::npos && text[first] == '[') return load_list(file, text);
   return first_line_has(text, "meeting_transcripts") ? load_qmsum(file) : load_samples(file);
 }
 

@@ -9,8 +9,10 @@
 // request are one conversation, even if that first request is missing from the file.
 #include "workloads/serving/sources.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <vector>
 
 #include "core/base/error.h"
 #include "workloads/serving/block_trace.h"
@@ -18,24 +20,35 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// Numbers the conversations in the order in which their first requests appear.
+// Finds out which requests are one conversation. A request may come before its parent, so each is
+// numbered by itself when it is read, and whole() is only right after the last one.
 class ChatSessions {
  public:
-  int64_t of(int64_t chat, int64_t parent) {
-    const int64_t session = parent < 0 ? next_++ : number_of(parent);
-    numbers_[chat] = session;
-    return session;
+  // Returns the number of a request. parent < 0: it has none.
+  int64_t add(int64_t chat, int64_t parent) {
+    const int64_t number = number_of(chat);
+    if (parent >= 0) join(whole(number), whole(number_of(parent)));
+    return number;
+  }
+
+  // Returns the lowest number of the conversation that a request's number is in.
+  int64_t whole(int64_t number) {
+    int64_t& joined = joined_[static_cast<size_t>(number)];
+    if (joined != number) joined = whole(joined);
+    return joined;
   }
 
  private:
   int64_t number_of(int64_t chat) {
-    const auto [at, is_new] = numbers_.try_emplace(chat, next_);
-    if (is_new) ++next_;
+    const auto [at, is_new] = numbers_.try_emplace(chat, std::ssize(joined_));
+    if (is_new) joined_.push_back(at->second);
     return at->second;
   }
 
+  void join(int64_t a, int64_t b) { joined_[static_cast<size_t>(std::max(a, b))] = std::min(a, b); }
+
   std::unordered_map<int64_t, int64_t> numbers_;  // by chat
-  int64_t next_ = 0;
+  std::vector<int64_t> joined_;                   // [numbers] a lower one of the same conversation
 };
 
 double read_time_s(JsonObject& line) {
@@ -61,12 +74,14 @@ SourceInfo bailian_info() {
 std::unique_ptr<Entries> make_bailian(const SourceOptions& options) {
   const BlockFormat format = {.source = "bailian", .block_tokens = 16};
   ChatSessions sessions;
-  return read_block_trace(format, options, [&](JsonObject& line, BlockTrace& trace) {
+  auto read = read_block_trace(format, options, [&](JsonObject& line, BlockTrace& trace) {
     const int64_t chat = line.integer_in("chat_id", 0, INT64_MAX);
     const int64_t parent = line.integer_in("parent_chat_id", -1, INT64_MAX);
     line.allow({"type", "turn"});
-    trace.read(line, read_time_s(line), sessions.of(chat, parent));
+    trace.read(line, read_time_s(line), sessions.add(chat, parent));
   });
+  read->rename_sessions([&](int64_t number) { return sessions.whole(number); });
+  return read;
 }
 
 }  // namespace reprise::workloads::serving

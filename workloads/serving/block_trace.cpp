@@ -43,6 +43,10 @@ void BlockTrace::read(JsonObject& line, double time_s, int64_t session) {
   times_s_.push_back(time_s);
 }
 
+void BlockTrace::rename_sessions(const std::function<int64_t(int64_t)>& name) {
+  for (int64_t& session : sessions_) session = name(session);
+}
+
 void BlockTrace::finish() {
   prompts_.finish();
   for (double& time_s : times_s_) time_s -= times_.start_s();
@@ -54,7 +58,7 @@ std::vector<Entries::Prefix> BlockTrace::prefixes() const {
   return {{.name = "system", .parts = prompts_.first_blocks(0, declared_blocks_)}};
 }
 
-std::unique_ptr<Entries> read_block_trace(
+std::unique_ptr<BlockTrace> read_block_trace(
     const BlockFormat& format, const SourceOptions& options,
     const std::function<void(JsonObject& line, BlockTrace& trace)>& read_line) {
   auto trace = std::make_unique<BlockTrace>(format, options);

@@ -31,6 +31,8 @@ class BlockTrace final : public Entries {
   // together, or if the time is earlier than that of the line before (unless unsorted_times is
   // "sort").
   void read(JsonObject& line, double time_s, int64_t session = -1);
+  // Replaces the conversation of each request by name(conversation).
+  void rename_sessions(const std::function<int64_t(int64_t)>& name);
   // Ends reading. The blocks with which all requests begin become a declared prefix.
   void finish();
 
@@ -67,7 +69,7 @@ class BlockTrace final : public Entries {
 
 // Reads a file of JSON Lines into a trace. `read_line` reads the fields that only this format has,
 // and calls BlockTrace::read(). Throws Error if length_divisor is above the format's block_tokens.
-std::unique_ptr<Entries> read_block_trace(
+std::unique_ptr<BlockTrace> read_block_trace(
     const BlockFormat& format, const SourceOptions& options,
     const std::function<void(JsonObject& line, BlockTrace& trace)>& read_line);
 

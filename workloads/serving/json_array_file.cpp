@@ -1,5 +1,6 @@
 #include "workloads/serving/json_array_file.h"
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 
 namespace reprise::workloads::serving {
@@ -15,7 +16,8 @@ std::string_view text_of(const MappedFile& file) {
 // rest.
 class JsonArrayFile::Scanner {
  public:
-  Scanner(const std::string& path, std::string_view text) : path_(path), text_(text) {}
+  Scanner(const std::string& path, std::string_view text)
+      : path_(path), text_(text), at_(text.size() - without_byte_order_mark(text).size()) {}
 
   std::vector<Extent> scan() {
     std::vector<Extent> entries;

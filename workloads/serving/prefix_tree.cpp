@@ -6,8 +6,10 @@
 // The path of request i, and its lengths if ranges are given, depend only on the seed and i.
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/tokenizer/tokenizer.h"
@@ -210,9 +212,10 @@ std::unique_ptr<Entries> make_system_prompts(const SourceOptions& options) {
   const std::shared_ptr<const Tokenizer> tokenizer = options.tokenizer();
   Tree tree;
   for (const fs::path& file : find_texts(options.file)) {
-    const std::string text = read_file(file, kMostTextBytes);
+    const std::string whole = read_file(file, kMostTextBytes);
+    const std::string_view text = without_byte_order_mark(whole);
     // The text is checked, since even an empty text may have an opening token such as BOS.
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
       raise("{} holds no text: remove the file, or write the system prompt into it", file.string());
     const std::vector<int32_t>& tokens = tree.texts.emplace_back(tokenizer->encode(text));
     tree.prefixes.push_back({.name = file.filename().string(),

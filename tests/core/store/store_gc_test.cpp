@@ -160,6 +160,14 @@ TEST_F(StoreGc, DamagedFilesGoWhenAsked) {
 
 // A file under another segment's name: `reprise store verify` calls it damaged and says to remove
 // it.
+TEST_F(StoreGc, TheBudgetCountsWhatIsLeftWithoutDamagedFiles) {
+  std::filesystem::resize_file(path(5), static_cast<uintmax_t>(bytes_) - 1);
+  const GcReport report = collect({.budget_bytes = 5 * bytes_, .removes_damaged = true});
+  EXPECT_EQ(left(), "01234");
+  EXPECT_EQ(report.kept_segments, 5);
+  EXPECT_EQ(report.kept_bytes, 5 * bytes_);
+}
+
 TEST_F(StoreGc, ASegmentUnderTheNameOfAnotherIsDamaged) {
   fs::rename(path(1), path(2));
   const GcReport kept = collect({});

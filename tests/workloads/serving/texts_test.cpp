@@ -113,6 +113,11 @@ TEST(JsonArrayFile, FindsTheEntries) {
   EXPECT_EQ(file.where(5), path.string() + ":4");
 }
 
+TEST(JsonArrayFile, ABeginningByteOrderMarkIsNoPartOfTheList) {
+  const TempDir dir;
+  EXPECT_EQ(serving::JsonArrayFile(dir.write("list.json", "\xEF\xBB\xBF[1]")).size(), 1);
+}
+
 TEST(Conversations, TurnsAskTheWholeHistory) {
   const TempDir dir;
   const auto file = dir.write("s.json", kShareGpt);

@@ -255,6 +255,23 @@ TEST(Bailian, AnswersBelongToTheConversationOfTheirParent) {
   EXPECT_EQ((std::set<int64_t>{session(0), session(1), session(2)}.size()), 3u);
 }
 
+// The third line's parent is the first line, and the second line's parent is the third.
+TEST(Bailian, AnAnswerMayComeBeforeItsParent) {
+  const TempDir dir;
+  const auto line = [](int64_t chat, int64_t parent) {
+    return fmt::format(
+        R"({{"chat_id": {}, "parent_chat_id": {}, "timestamp": 1, "input_length": 16, )"
+        R"("output_length": 1, "type": "text", "turn": 1, "hash_ids": [{}]}})"
+        "\n",
+        chat, parent, chat);
+  };
+  const auto file = dir.write("b.jsonl", line(1, -1) + line(3, 2) + line(2, 1) + line(4, -1));
+  const auto entries = serving::make_bailian({.file = file, .vocab = 99});
+  EXPECT_EQ(entries->session(0), entries->session(1));
+  EXPECT_EQ(entries->session(0), entries->session(2));
+  EXPECT_NE(entries->session(0), entries->session(3));
+}
+
 TEST(Bailian, NamesFileAndLineOfWhatIsWrong) {
   const TempDir dir;
   const auto refused = [&](const std::string& replaced, const std::string& by,

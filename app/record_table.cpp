@@ -113,10 +113,9 @@ std::string footnotes(const std::vector<Record>& records, const std::vector<std:
       const results::Metric* metric = results::find_metric(record.metrics, name);
       if (metric == nullptr) continue;
       has_noise = has_noise || is_starred(*metric);
-      above_one += name.ends_with("_limit_ratio") && metric->value > 1 &&
-                           !results::may_read_caches(name, record.metrics)
-                       ? 1
-                       : 0;
+      if (name.ends_with("_limit_ratio") && metric->value > 1 &&
+          !results::may_read_caches(name, record.metrics))
+        ++above_one;
     }
   std::string text = is_smoke
                          ? "scale smoke: sizes that show that everything works; neither numbers "

@@ -169,8 +169,7 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
   if (folder.records.empty() && !folder.skipped.empty())
     raise(
         "{} holds no record, since its run skipped {} of its points ({}: {}); measure them on a "
-        "machine "
-        "with more memory, or smaller ones",
+        "machine with more memory, or smaller ones",
         dir.string(), folder.skipped.size(), folder.skipped.front().label,
         folder.skipped.front().reason);
   if (folder.records.empty())

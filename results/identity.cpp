@@ -79,6 +79,14 @@ std::pair<std::string, std::string> words_apart(const std::string& now, const st
   return {only(now, before), only(before, now)};
 }
 
+// Returns revisions with twelve digits each, of a text such as "A and B".
+std::string shortened(const std::string& revisions) {
+  std::istringstream words(revisions);
+  std::string text;
+  for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word.substr(0, 12);
+  return text;
+}
+
 std::string text_of_difference(const Difference& difference) {
   if (difference.path.back() == "flags" && difference.now.is_text() &&
       difference.before.is_text()) {
@@ -87,10 +95,8 @@ std::string text_of_difference(const Difference& difference) {
                        before);
   }
   const auto text = [&](const Value& value) {
-    // "A and B" are the revisions of a folder that has several.
-    const bool is_revision = difference.path.back() == "revision" && value.is_text() &&
-                             value.text().find(' ') == std::string::npos;
-    return is_revision ? value.text().substr(0, 12) : value_text(value);
+    const bool is_revision = difference.path.back() == "revision" && value.is_text();
+    return is_revision ? shortened(value.text()) : value_text(value);
   };
   return fmt::format("{} {}, was {}", subject_of(difference.path), text(difference.now),
                      text(difference.before));

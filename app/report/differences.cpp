@@ -50,11 +50,8 @@ Fields asked_for(const ResultsFolder& folder) {
 std::string known(const std::string& text) { return text.empty() ? "unknown" : text; }
 
 Fields code_of(const ResultsFolder& folder) {
-  constexpr size_t kShownOfRevision = 12;
-  const auto made = [&](std::string results::Provenance::*part, size_t most) {
-    return said(folder, [=](const Record& record) {
-      return known(record.provenance.*part).substr(0, most);
-    });
+  const auto made = [&](std::string results::Provenance::*part) {
+    return said(folder, [part](const Record& record) { return known(record.provenance.*part); });
   };
   const std::string modified = said(folder, [](const Record& record) {
     const results::Provenance& code = record.provenance;
@@ -68,11 +65,11 @@ Fields code_of(const ResultsFolder& folder) {
     version = said(folder, [&key = name](const Record& record) {
       return cell_text(field_of(record.provenance.libraries, key));
     });
-  return {{"code", Fields{{"revision", made(&results::Provenance::revision, kShownOfRevision)},
-                          {"modified", modified}}},
-          {"compiler", made(&results::Provenance::compiler, std::string::npos)},
-          {"flags", made(&results::Provenance::flags, std::string::npos)},
-          {"library", libraries}};
+  return {
+      {"code", Fields{{"revision", made(&results::Provenance::revision)}, {"modified", modified}}},
+      {"compiler", made(&results::Provenance::compiler)},
+      {"flags", made(&results::Provenance::flags)},
+      {"library", libraries}};
 }
 
 Fields machine_of(const ResultsFolder& folder) {

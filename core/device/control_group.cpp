@@ -1,5 +1,7 @@
 #include "core/device/control_group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -28,15 +30,6 @@ int64_t sum_of_lines(const fs::path& path, std::string_view one, std::string_vie
   return sum;
 }
 
-bool has_word(std::string_view list, std::string_view word) {
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    if (list.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 // Appends the folders of `group` and of all groups around it, as far as they are there. In a
 // container, only the outermost may be: it is then the container's own group.
 void add_chain(const fs::path& top, const fs::path& group, std::vector<fs::path>& folders) {
@@ -50,6 +43,7 @@ void add_chain(const fs::path& top, const fs::path& group, std::vector<fs::path>
 // Returns the folders of the process's groups, of version 2 and of version 1's `controller`. A line
 // of `membership` is "0::/a/b", or in version 1 "4:cpu,cpuacct:/a/b".
 std::vector<fs::path> folders_of(const ControlGroupFiles& files, std::string_view controller) {
+  const std::string name = fmt::format(",{},", controller);
   std::vector<fs::path> folders;
   std::ifstream membership(files.membership);
   for (std::string line; std::getline(membership, line);) {
@@ -62,26 +56,34 @@ std::vector<fs::path> folders_of(const ControlGroupFiles& files, std::string_vie
     if (std::find(group.begin(), group.end(), "..") != group.end()) group = "/";
     if (controllers.empty())
       add_chain(files.groups, group, folders);
-    else if (has_word(controllers, controller))
+    else if (fmt::format(",{},", controllers).find(name) != std::string::npos)
       add_chain(files.groups / controller, group, folders);
   }
   return folders;
 }
 
+// Names of files, and of lines of memory.stat.
+struct MemoryNames {
+  const char *limit, *used, *inactive, *active;
+};
+constexpr MemoryNames kMemoryNames[] = {
+    {"memory.max", "memory.current", "inactive_file", "active_file"},
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"}};
+
 std::optional<MemoryLimitOfGroup> memory_in(const fs::path& folder) {
-  std::optional<int64_t> limit = number_in(folder / "memory.max");
-  std::optional<int64_t> used = number_in(folder / "memory.current");
-  int64_t cached = 0;
-  if (limit) {
-    cached = sum_of_lines(folder / "memory.stat", "inactive_file", "active_file");
-  } else {
-    limit = number_in(folder / "memory.limit_in_bytes");
-    used = number_in(folder / "memory.usage_in_bytes");
-    cached = sum_of_lines(folder / "memory.stat", "total_inactive_file", "total_active_file");
+  // Version 1 has nearly the largest number as the limit of a group without one. memory.stat, which
+  // takes the system the longest, is not read for it.
+  constexpr int64_t kNoLimit = int64_t{1} << 62;
+  for (const MemoryNames& names : kMemoryNames) {
+    const std::optional<int64_t> limit = number_in(folder / names.limit);
+    if (!limit || *limit >= kNoLimit) continue;
+    const std::optional<int64_t> used = number_in(folder / names.used);
+    if (!used) continue;
+    const int64_t cached = sum_of_lines(folder / "memory.stat", names.inactive, names.active);
+    return MemoryLimitOfGroup{.limit_bytes = *limit,
+                              .left_bytes = std::max<int64_t>(0, *limit - *used + cached)};
   }
-  if (!limit || !used) return std::nullopt;
-  return MemoryLimitOfGroup{.limit_bytes = *limit,
-                            .left_bytes = std::max<int64_t>(0, *limit - *used + cached)};
+  return std::nullopt;
 }
 
 std::optional<double> processors_in(const fs::path& folder) {

@@ -8,7 +8,7 @@
 
 namespace reprise {
 
-// Where the system reports control groups, of version 1 and of version 2.
+// The files in which the system describes control groups. Both versions of them are read.
 struct ControlGroupFiles {
   std::filesystem::path groups = "/sys/fs/cgroup";
   std::filesystem::path membership = "/proc/self/cgroup";

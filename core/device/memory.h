@@ -24,9 +24,10 @@ class MemoryError : public Error {
 int64_t peak_resident_bytes();
 // The resident set now, in bytes.
 int64_t resident_bytes();
-// Number of bytes that can be allocated without swapping, and the limit that determines this
-// number. The number is kUnknownBytes if the system tells none.
+// The number of available bytes if the system tells none.
 inline constexpr int64_t kUnknownBytes = std::numeric_limits<int64_t>::max();
+// Number of bytes that can be allocated without swapping, and the limit that determines this
+// number.
 struct AvailableMemory {
   int64_t bytes = kUnknownBytes;
   // Text for the end of a sentence, such as " of the 2.000 GiB that ulimit -v allows"; "" if the

@@ -33,9 +33,8 @@ class ChatSessions {
 
   // Returns the lowest number of the conversation that a request's number is in.
   int64_t whole(int64_t number) {
-    int64_t& joined = joined_[static_cast<size_t>(number)];
-    if (joined != number) joined = whole(joined);
-    return joined;
+    while (joined(number) != number) number = joined(number) = joined(joined(number));
+    return number;
   }
 
  private:
@@ -45,7 +44,8 @@ class ChatSessions {
     return at->second;
   }
 
-  void join(int64_t a, int64_t b) { joined_[static_cast<size_t>(std::max(a, b))] = std::min(a, b); }
+  int64_t& joined(int64_t number) { return joined_[static_cast<size_t>(number)]; }
+  void join(int64_t a, int64_t b) { joined(std::max(a, b)) = std::min(a, b); }
 
   std::unordered_map<int64_t, int64_t> numbers_;  // by chat
   std::vector<int64_t> joined_;                   // [numbers] a lower one of the same conversation

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -72,15 +73,21 @@ TEST(CoreUse, SeesACoreThatHasToBeShared) {
 }
 
 TEST(CoreUse, BackgroundWorkOfItsOwnTakesNothingFromIt) {
-  const CoreUse use = on_one_core(2, [](int thread) {
-    thread_local std::optional<BackgroundWork> background;  // until the thread ends
-    if (thread == 1) background.emplace();
-    spin_for(std::chrono::milliseconds(100));
-  });
-  if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
-  EXPECT_GT(use.background_ms, 20);
-  // The rest of the wait is the time that other programs took, and a context switch or two.
-  EXPECT_LT(use.waited_ms - use.background_ms, 50);
+  // The rest of the wait is the time that other programs took, and a context switch or two. Other
+  // programs may be busy, so one quiet try of several is enough. If this test counted the time of
+  // BackgroundWork, then each try would have a rest of about 100 ms.
+  double least_rest_ms = 1e9;
+  for (int tries = 0; tries < 20 && least_rest_ms >= 50; ++tries) {
+    const CoreUse use = on_one_core(2, [](int thread) {
+      thread_local std::optional<BackgroundWork> background;  // until the thread ends
+      if (thread == 1) background.emplace();
+      spin_for(std::chrono::milliseconds(100));
+    });
+    if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
+    EXPECT_GT(use.background_ms, 20);
+    least_rest_ms = std::min(least_rest_ms, use.waited_ms - use.background_ms);
+  }
+  EXPECT_LT(least_rest_ms, 50);
 }
 
 TEST(CoreUse, JudgesByTheShareThatWasLost) {

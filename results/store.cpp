@@ -432,7 +432,7 @@ void RecordStore::set_aside() {
 }
 
 Manifest RecordStore::continued(const Manifest& found, const Manifest& planned, bool mix) {
-  if (found.config_hash != planned.config_hash)
+  if (found.config_hash != planned.config_hash && has_records())
     raise(
         "{} holds results of other settings: {}. Choose another --out, or add --fresh to set the "
         "old results aside.",

@@ -22,7 +22,7 @@ void add_pml_files(CLI::App& command, PmlFiles& files, bool needs_prompt) {
       ->check(not_empty());
   command
       .add_option("--template", files.chat_template,
-                  fmt::format("chat template: {} (default: by the model's architecture)",
+                  fmt::format("chat template: {} (default: the model's own)",
                               fmt::join(pml::template_names(), ", ")))
       ->check(not_empty());
   command.add_flag("--as-coded", files.is_as_coded,

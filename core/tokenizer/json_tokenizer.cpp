@@ -77,8 +77,9 @@ void JsonTokenizer::note_ignored(const JsonPlace& root) {
 }
 
 void JsonTokenizer::read_special_ids(const TokenizerConfig& config) {
-  const auto id_of = [&](const char* key, const std::optional<std::string>& token,
+  const auto id_of = [&](const char* key, const std::optional<std::string>& token, bool has_none,
                          std::initializer_list<const char*> usual) -> std::optional<int32_t> {
+    if (has_none) return std::nullopt;
     if (token) {
       const auto id = token_id(*token);
       if (!id) notes_.push_back(missing_token_note(config, key, *token));
@@ -90,8 +91,10 @@ void JsonTokenizer::read_special_ids(const TokenizerConfig& config) {
         return found->id;
     return std::nullopt;
   };
-  bos_id_ = id_of("bos_token", config.bos_token, {"<s>", "<|begin_of_text|>", "<|endoftext|>"});
-  eos_id_ = id_of("eos_token", config.eos_token, {"</s>", "<|end_of_text|>", "<|endoftext|>"});
+  bos_id_ = id_of("bos_token", config.bos_token, config.has_no_bos,
+                  {"<s>", "<|begin_of_text|>", "<|endoftext|>"});
+  eos_id_ = id_of("eos_token", config.eos_token, config.has_no_eos,
+                  {"</s>", "<|end_of_text|>", "<|endoftext|>"});
   const bool is_stated = config.add_bos_token || config.add_eos_token;
   if (!config.obeys_bos_and_eos() || !is_stated) return;
   const bool adds_bos = config.add_bos_token.value_or(false);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -135,13 +137,41 @@ void read_special_tokens(const SpecialFiles& files, TokenizerConfig& config) {
     add_special_token(*named, config);
     return named->token.content;
   };
+  const auto is_null = [&](const char* key) {
+    return std::any_of(files.begin(), files.end(), [&](const JsonObject* file) {
+      return file->fields().contains(key) && file->fields().at(key).is_null();
+    });
+  };
   config.bos_token = read("bos_token");
   config.eos_token = read("eos_token");
+  config.has_no_bos = !config.bos_token && is_null("bos_token");
+  config.has_no_eos = !config.eos_token && is_null("eos_token");
   const std::optional<std::string> pad = read("pad_token");
   for (const char* key : {"unk_token", "sep_token", "cls_token", "mask_token"}) (void)read(key);
   for (const char* key : {"additional_special_tokens", "extra_special_tokens"})
     for (JsonObject* file : files) read_token_list(*file, key, config);
   excuse_padding(pad, config);
+}
+
+// Returns the class of a folder whose tokenizer_config.json names none, such as google-bert's: that
+// of config.json, or else that of its model_type; "" if there is no config.json, or if the type is
+// not known here.
+std::string class_of_model(const std::filesystem::path& folder) {
+  static const std::map<std::string, std::string> kClasses = {
+      {"bert", "BertTokenizer"},       {"distilbert", "DistilBertTokenizer"},
+      {"electra", "ElectraTokenizer"}, {"mobilebert", "MobileBertTokenizer"},
+      {"roberta", "RobertaTokenizer"}, {"deberta", "DebertaTokenizer"},
+      {"llama", "LlamaTokenizer"},     {"mistral", "LlamaTokenizer"},
+      {"mixtral", "LlamaTokenizer"},   {"mpt", "GPTNeoXTokenizer"},
+      {"phi", "CodeGenTokenizer"}};
+  const std::filesystem::path path = folder / "config.json";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return "";
+  const Value json = read_json(path);
+  JsonObject config(json, path.string());
+  if (std::string named = config.string("tokenizer_class", ""); !named.empty()) return named;
+  const auto found = kClasses.find(config.string("model_type", ""));
+  return found == kClasses.end() ? "" : found->second;
 }
 
 // Reads the options that a class takes from tokenizer_config.json instead of tokenizer.json.
@@ -155,7 +185,8 @@ void read_options(JsonObject& object, TokenizerConfig& config) {
     read("strip_accents", "strip_accents", config.bert_options);
     read("tokenize_chinese_chars", "handle_chinese_chars", config.bert_options);
   }
-  if (config.is_class({"RobertaTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer"}))
+  if (config.is_class({"RobertaTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer", "DebertaTokenizer",
+                       "CodeGenTokenizer"}))
     read("add_prefix_space", "add_prefix_space", config.byte_level_options);
 }
 
@@ -178,6 +209,7 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   const Value json = exists ? read_json(path) : Value(Fields());
   JsonObject object(json, path.string());
   config.tokenizer_class = object.string("tokenizer_class", "");
+  if (config.tokenizer_class.empty()) config.tokenizer_class = class_of_model(folder);
   config.add_bos_token = read_flag(object, "add_bos_token");
   config.add_eos_token = read_flag(object, "add_eos_token");
   config.splits_special = object.boolean("split_special_tokens", false);

@@ -18,9 +18,10 @@
 namespace reprise::tokenizer {
 
 struct TokenizerConfig {
-  std::string source;  // the file that was read; "" if there is none
-  std::string tokenizer_class;
+  std::string source;           // the file that was read; "" if there is none
+  std::string tokenizer_class;  // from the file, or else from config.json beside it
   std::optional<std::string> bos_token, eos_token;
+  bool has_no_bos = false, has_no_eos = false;  // null in the files; tokenizer.json obeys this
   std::optional<bool> add_bos_token, add_eos_token;
   // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
   // 2^31, such as 1e30, which stands for no limit.

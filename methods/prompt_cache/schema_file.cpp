@@ -29,7 +29,8 @@ pml::LayoutOptions layout_options(const SchemaPlace& place, const Tokenizer& tok
     const model::ModelConfig config = model::load_config(place.model);
     if (!place.has_random_weights) options.max_positions = config.position_limit();
     if (place.chat_template.empty())
-      options.chat_template = pml::template_of(config.family, tokenizer);
+      options.chat_template =
+          pml::template_of(config.family, tokenizer, place.model, options.rules);
   } else if (place.chat_template.empty()) {
     raise("{} has no config.json to choose a chat template by; name one: --template {}",
           place.model, fmt::join(pml::template_names(), ", "));

@@ -61,7 +61,8 @@ class Compiler {
         most_tokens_(axes.most_prompt_tokens),
         truncation_(enum_of<questions::Truncation>(axes.truncation, questions::kTruncationNames)),
         is_trained_(!group.model.random_weights) {
-    if (axes.chat_template == kOfModel) turn_ = user_turn_of(config, tokenizer);
+    if (axes.chat_template == kOfModel)
+      turn_ = user_turn_of(config, tokenizer, resolve_model(group.model.model));
     if (most_tokens_ == 1)
       raise("most_prompt_tokens is 1: a prompt without its middle has two tokens; 0 cuts none");
     if (truncation_ != questions::Truncation::kAsCoded) return;
@@ -137,7 +138,7 @@ void AccuracyAxes::visit(AxisVisitor& visitor) {
   visit_questions(visitor);
   visit_lengths(visitor);
   visitor.word({"chat_template", "",
-                "around each question: none, or that of the model's family; few-shot and code "
+                "around each question: none, or the model's own; few-shot and code "
                 "sets of longbench take none",
                 /*came_later=*/true},
                {{"none", kOfModel}}, chat_template);

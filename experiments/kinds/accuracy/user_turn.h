@@ -16,8 +16,11 @@ struct UserTurn {
   std::string open, close;
 };
 
-// The turn of the model's family, as pml::template_of() names it.
-[[nodiscard]] UserTurn user_turn_of(const model::ModelConfig& config, const Tokenizer& tokenizer);
+// The turn of the template that pml::template_of() names. `folder` is the model's. Throws Error
+// if the model's template is not known, and if the tokenizer does not recognize the token that ends
+// the turn in a text.
+[[nodiscard]] UserTurn user_turn_of(const model::ModelConfig& config, const Tokenizer& tokenizer,
+                                    const std::string& folder);
 
 // Puts `turn` around an item that takes a chat template. Then moves the item's cue to the end of
 // its question, behind turn.close, so that the cue begins the model's turn.

@@ -1,5 +1,7 @@
 #include "methods/prompt_cache/pml/text_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -53,6 +55,17 @@ void TextRun::add(const Text& text) {
 
 void TextRun::add_marker(Role role, Part part, Place place) {
   const Turn& turn = template_.turn(role);
+  if (!template_.is_recognized)
+    raise(
+        "turns are written in the model's chat template, which is none of those that are known "
+        "({}): write the turns' markers as text, or name a template with --template, which pml run "
+        "and pml layout take",
+        fmt::join(template_names(), ", "));
+  if (role == Role::kSystem && part != Part::kEmpty && !template_.has_system)
+    raise(
+        "chat template {} knows no system text: put it into the first user's turn, or choose "
+        "another template, such as plain",
+        template_.name);
   // The released code drops spaces before <system>, but neither line breaks nor spaces before
   // <system/>.
   if (rules_ == Rules::kAsCoded && role == Role::kSystem && part == Part::kOpen &&

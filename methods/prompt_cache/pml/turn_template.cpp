@@ -1,8 +1,10 @@
 #include "methods/prompt_cache/pml/turn_template.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/tokenizer/tokenizer_config.h"
 
 namespace reprise::pml {
 namespace {
@@ -38,6 +40,10 @@ const std::vector<TurnTemplate>& templates() {
       {"falcon",
        {Turn{{}, {{"\n\n"}}}, Turn{{{"User: "}}, {{"\n\nAssistant:"}}}, Turn{{{" "}}, {{"\n\n"}}}}},
       {"mpt", pieces_of("chatml")},
+      {"zephyr", pieces_of("zephyr")},
+      {"mistral", pieces_of("mistral"), /*merges_double_newlines=*/false, /*has_system=*/false},
+      {"mistral-0.1", pieces_of("mistral-0.1"), /*merges_double_newlines=*/false,
+       /*has_system=*/false},
       {"plain", {Turn{{kOpening}, {{"\n"}}, {kOpening}}, Turn{{}, {{"\n"}}}, Turn{{}, {{"\n"}}}}},
   };
   return kTable;
@@ -72,6 +78,8 @@ std::vector<std::string> names_in(const std::vector<TurnTemplate>& table) {
 std::vector<std::string> template_names() { return names_in(templates()); }
 
 const TurnTemplate& turn_template(std::string_view name, Rules rules) {
+  static const TurnTemplate kNone = {.name = kUnrecognized, .turns = {}, .is_recognized = false};
+  if (name == kUnrecognized) return kNone;
   const bool is_coded = rules == Rules::kAsCoded;
   const std::vector<TurnTemplate>& table = is_coded ? templates_as_coded() : templates();
   for (const TurnTemplate& row : table)
@@ -80,20 +88,24 @@ const TurnTemplate& turn_template(std::string_view name, Rules rules) {
                       names_in(table)));
 }
 
-std::string template_of(model::Family family, const Tokenizer& tokenizer) {
-  switch (family) {
-    case model::Family::kLlama:
-      return tokenizer.token_id("<|start_header_id|>") ? "llama-3" : "llama-2";
-    case model::Family::kFalcon:
-      return "falcon";
-    case model::Family::kMpt:
-      return "mpt";
-    case model::Family::kPhi:
-    case model::Family::kBert:
-    case model::Family::kDeberta:
-      return "plain";
-  }
-  return "plain";
+std::string template_of(model::Family family, const Tokenizer& tokenizer, const std::string& folder,
+                        Rules rules) {
+  if (family == model::Family::kFalcon) return "falcon";
+  if (family == model::Family::kMpt) return "mpt";
+  if (family != model::Family::kLlama) return "plain";
+  const bool is_llama_3 = tokenizer.token_id("<|start_header_id|>").has_value();
+  if (rules == Rules::kAsCoded) return is_llama_3 ? "llama-3" : "llama-2";
+  const std::optional<std::string> published =
+      tokenizer::read_tokenizer_config(folder).chat_template;
+  if (published)
+    if (const auto known = tokenizer::recognized_chat_template(*published)) {
+      if (known->name == "chatml") return "mpt";
+      for (const TurnTemplate& row : templates())
+        if (row.name == known->name) return known->name;
+    }
+  if (is_llama_3) return "llama-3";
+  if (tokenizer.token_id("<|im_start|>")) return "mpt";
+  return published ? std::string(kUnrecognized) : "llama-2";
 }
 
 }  // namespace reprise::pml

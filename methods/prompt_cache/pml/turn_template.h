@@ -33,6 +33,8 @@ struct TurnTemplate {
   std::array<Turn, 3> turns;  // indexed by Role
   // Double line feeds of a text become one. The released code does this for "falcon".
   bool merges_double_newlines = false;
+  bool has_system = true;     // false: the family's template refuses system texts
+  bool is_recognized = true;  // false: the model's template is unknown, and no turn can be written
 
   [[nodiscard]] const Turn& turn(Role role) const { return turns[static_cast<size_t>(role)]; }
 };
@@ -42,8 +44,15 @@ struct TurnTemplate {
 // Throws Error with the nearest name if `rules` have no template of this name.
 const TurnTemplate& turn_template(std::string_view name, Rules rules = Rules::kPml);
 
-// The name of a model's template, chosen by its architecture. A Llama whose vocabulary has
-// <|start_header_id|> gets "llama-3".
-std::string template_of(model::Family family, const Tokenizer& tokenizer);
+// The name for turn_template() if a model's chat template is not known.
+inline constexpr std::string_view kUnrecognized = "(unrecognized)";
+
+// The name of a model's template. For architectures other than Llama's, the architecture decides.
+// For a Llama, it is the template in `folder` (a checkpoint's; a shape's name stands for no
+// folder), if that is a known one. Otherwise a vocabulary with <|start_header_id|> means "llama-3",
+// one with <|im_start|> "mpt" (ChatML), an unknown template kUnrecognized, and none "llama-2". With
+// Rules::kAsCoded, a Llama is "llama-3" or "llama-2" by its vocabulary.
+std::string template_of(model::Family family, const Tokenizer& tokenizer, const std::string& folder,
+                        Rules rules = Rules::kPml);
 
 }  // namespace reprise::pml

@@ -238,11 +238,27 @@ TEST_F(JsonFolder, TheClassOfBertTakesItsOptionsFromTheSettings) {
   write("tokenizer_config.json",
         R"({"tokenizer_class": "BertTokenizerFast", "tokenize_chinese_chars": false})");
   EXPECT_EQ(encode("\u4e16\u754c Un"), (Ids{2, 1, 4, 3}));
+  // As google-bert's folders: the model names the class.
+  write("config.json", R"({"model_type": "bert"})");
+  write("tokenizer_config.json", R"({"do_lower_case": false, "model_max_length": 512})");
+  EXPECT_EQ(encode("Un"), (Ids{2, 14, 3}));
+}
+
+TEST_F(JsonFolder, ASettingOfNullNamesNoToken) {
+  Json json = byte_level_json();
+  json["added_tokens"].push_back(
+      {{"id", 260}, {"content", "<|endoftext|>"}, {"special", true}, {"normalized", false}});
+  write("tokenizer.json", json.dump());
+  EXPECT_EQ(load_tokenizer(folder_)->bos_id(), 260);
+  write("tokenizer_config.json", R"({"bos_token": null, "eos_token": "<|endoftext|>"})");
+  EXPECT_EQ(load_tokenizer(folder_)->bos_id(), std::nullopt);
+  EXPECT_EQ(load_tokenizer(folder_)->eos_id(), 260);
 }
 
 TEST_F(JsonFolder, TheClassOfRobertaTakesItsPrefixSpaceFromTheSettings) {
   write("tokenizer.json", byte_level_json().dump());
-  for (const char* name : {"RobertaTokenizer", "GPT2TokenizerFast", "GPTNeoXTokenizer"}) {
+  for (const char* name : {"RobertaTokenizer", "GPT2TokenizerFast", "GPTNeoXTokenizer",
+                           "DebertaTokenizer", "CodeGenTokenizerFast"}) {
     write("tokenizer_config.json",
           fmt::format(R"({{"tokenizer_class": "{}", "add_prefix_space": true}})", name));
     EXPECT_EQ(encode("the"), (Ids{258})) << name;

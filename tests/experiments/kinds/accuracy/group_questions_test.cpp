@@ -2,11 +2,16 @@
 // positions for.
 #include "experiments/kinds/accuracy/group_questions.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "core/base/temporary_folder.h"
 #include "experiments/kinds/accuracy/user_turn.h"
 #include "experiments/kinds/shared/bench.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/tokenizer/tokenizer_testing.h"
 #include "tests/experiments/kinds/accuracy/question_items.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/support/json.h"
@@ -121,6 +126,31 @@ TEST_F(GroupQuestionsTest, AreAUsersTurnWhereAChatTemplateIsAskedFor) {
   EXPECT_EQ(chat.items[0].question, plain.items[0].question + " [/INST]");
   EXPECT_EQ(chat.prompts[0].schema.pieces[0].tokens[0], 1) << "<s>";
   EXPECT_GT(chat.prompts[0].tokens(), plain.prompts[0].tokens());
+}
+
+// TinyLlama's chat model is a Llama with Zephyr's template, whose turns end in </s>.
+TEST(UserTurnOfModel, IsOfTheTemplateInItsFolder) {
+  std::string jinja = "{% for message in messages %}\n", next = "{% if";
+  for (const char* role : {"user", "system", "assistant"}) {
+    jinja += fmt::format(
+        "{} message['role'] == '{}' %}}\n{{{{ '<|{}|>\\n' + message['content'] + "
+        "eos_token }}}}\n",
+        next, role, role);
+    next = "{% elif";
+  }
+  jinja +=
+      "{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif "
+      "%}\n{% endfor %}";
+  const auto folder = make_temporary_folder("chat");
+  const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
+  const auto turn = [&](const std::string& text) {
+    std::ofstream(*folder / "chat_template.jinja") << text;
+    return user_turn_of(model::load_config("llama-2-7b"), tokenizer, folder->string());
+  };
+  const UserTurn zephyr = turn(jinja);
+  EXPECT_EQ(zephyr.open, "<|user|>\n");
+  EXPECT_EQ(zephyr.close, "</s>\n<|assistant|>\n");
+  expect_error([&] { (void)turn("{{ messages }}"); }, {"is none of those that are known"});
 }
 
 TEST(PutInto, EndsTheQuestionWithTheCue) {

@@ -1,6 +1,9 @@
 // Tests the encoder of real tokenizers, and the default chat template of a model.
 #include "methods/prompt_cache/pml/encoder.h"
 
+#include <fstream>
+
+#include "core/base/temporary_folder.h"
 #include "methods/prompt_cache/pml/turn_template.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
 #include "tests/support/json.h"
@@ -32,11 +35,32 @@ TEST(PmlTemplate, TheArchitectureChoosesOne) {
   json["added_tokens"].push_back(
       {{"id", 268}, {"content", "<|start_header_id|>"}, {"special", true}, {"normalized", false}});
   const auto llama_3 = tokenizer::make_tokenizer(json);
-  EXPECT_EQ(template_of(Family::kLlama, llama_2), "llama-2");
-  EXPECT_EQ(template_of(Family::kLlama, llama_3), "llama-3");
-  EXPECT_EQ(template_of(Family::kFalcon, llama_2), "falcon");
-  EXPECT_EQ(template_of(Family::kMpt, llama_2), "mpt");
-  EXPECT_EQ(template_of(Family::kPhi, llama_2), "plain");
+  json["added_tokens"].back()["content"] = "<|im_start|>";
+  const auto chatml = tokenizer::make_tokenizer(json);
+  const std::string none = "llama-2-7b";  // a shape, which has no chat template
+  EXPECT_EQ(template_of(Family::kLlama, llama_2, none), "llama-2");
+  EXPECT_EQ(template_of(Family::kLlama, llama_3, none), "llama-3");
+  EXPECT_EQ(template_of(Family::kLlama, chatml, none), "mpt");
+  EXPECT_EQ(template_of(Family::kLlama, chatml, none, Rules::kAsCoded), "llama-2");
+  EXPECT_EQ(template_of(Family::kFalcon, llama_2, none), "falcon");
+  EXPECT_EQ(template_of(Family::kMpt, llama_2, none), "mpt");
+  EXPECT_EQ(template_of(Family::kPhi, llama_2, none), "plain");
+}
+
+// A Llama by its architecture, such as TinyLlama's or Mistral's chat models, may have been tuned
+// with another family's template.
+TEST(PmlTemplate, TheModelsOwnOneCountsMore) {
+  const auto llama_2 = tokenizer::make_tokenizer(tokenizer::llama_json());
+  const auto folder = make_temporary_folder("chat");
+  const auto name_for = [&](const std::string& jinja) {
+    std::ofstream(*folder / "chat_template.jinja") << jinja;
+    return template_of(Family::kLlama, llama_2, folder->string());
+  };
+  EXPECT_EQ(name_for("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + "
+                     "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if "
+                     "add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"),
+            "mpt");
+  EXPECT_EQ(name_for("{{ messages[0]['content'] }}"), kUnrecognized);
 }
 
 }  // namespace

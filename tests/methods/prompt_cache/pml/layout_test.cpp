@@ -242,7 +242,16 @@ TEST(PmlChat, TemplatesAreChosenByNameAndNeedTheirTokens) {
   EXPECT_EQ(
       problems_of([] { bytes_of("a", {.chat_template = "lama-2"}); }),
       (Lines{"unknown chat template \"lama-2\", did you mean \"llama-2\"? Known: llama-2, llama-3, "
-             "falcon, mpt, plain"}));
+             "falcon, mpt, zephyr, mistral, mistral-0.1, plain"}));
+  EXPECT_EQ(problems_of([] { bytes_of("<system>a</system>", {.chat_template = "mistral"}); }),
+            (Lines{"chat template mistral knows no system text: put it into the first user's turn, "
+                   "or choose another template, such as plain"}));
+  // A schema without turns needs no template.
+  EXPECT_EQ(bytes_of("a", {.chat_template = std::string(kUnrecognized)}), Lines{"a"});
+  const Lines problems = problems_of(
+      [] { bytes_of("<user>a</user>", {.chat_template = std::string(kUnrecognized)}); });
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find("known (llama-2, "), std::string::npos);
   EXPECT_EQ(
       problems_of([] { layout_of("<system/>a", {.chat_template = "llama-2"}); }),
       (Lines{"chat template llama-2 writes the tokens that begin and end a text around turns, and "

@@ -87,8 +87,11 @@ void note_unwritten(const std::string& reason) {
   if (!reason.empty()) note("note: modules are not kept for later runs: {}\n", reason);
 }
 
-void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
-  if (report.passes == 0)
+void note_encoded(const cache::EncodeReport& report, const cache::Encoding& encoding,
+                  const std::string& mode) {
+  if (encoding.units.empty())
+    note("modules: the schema has no text whose states are kept\n");
+  else if (report.passes == 0)
     note("modules: all {} states were in the store\n", mode);
   else
     note("modules: {} states of {} segments computed in {} ms ({} tokens in {} passes)\n", mode,
@@ -136,8 +139,10 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   kernels::require_kv_dtype(context, chosen.kv_dtype);
   const auto method = make_chosen_method(command.model, context.device);
   if (!method->info().is_cache)
-    raise("--method {} is no cache, and pml run needs one for what is not imported: take another",
-          command.model.method);
+    raise(
+        "method \"{}\" does not run here: it is no cache, and pml run needs one for what is not "
+        "imported",
+        command.model.method);
   auto cache = method->parts().cache;
   PmlFiles files = command.files;
   files.model = command.model.model;
@@ -160,7 +165,9 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
         of_cache, std::move(schemas), *decoder, context,
         cache::EncodeOptions{.kv_dtype = chosen.kv_dtype, .step_tokens = options.step_tokens},
         command.store, identity_of(command, chosen));
-    note_encoded(shaper->encoded(), of_cache.mode);
+    note_encoded(shaper->encoded(),
+                 cache::encoding_of(compiled.schema, cache::mode_named(of_cache.mode)),
+                 of_cache.mode);
     request = cache::derived_request(compiled.schema, *compiled.prompt);
     options.shaper = shaper;
     options.contributors = {shaper->imports()};

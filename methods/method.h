@@ -57,8 +57,9 @@ struct MethodInfo {
   // sentence that begins "method NAME does not run here: "; "" if the method can.
   std::string cannot_generate;
   std::string cannot_prefill;
-  std::vector<MetricInfo> metrics;     // of report(), except those that kinds list
-  std::vector<MetricInfo> turn_parts;  // parts of a turn that TurnCounts may have
+  std::vector<MetricInfo> metrics;       // of report(), except those that kinds list
+  std::vector<MetricInfo> turn_parts;    // parts of a turn that TurnCounts may have
+  std::vector<MetricInfo> turn_metrics;  // of report(), where begin_turn() is called
   // True if prepare() stores the prompts of a setup, or learns from them.
   bool uses_prompts = false;
   // True if read() reads prompts in the method's own markup, derived from a schema (Markup).
@@ -72,9 +73,9 @@ using Prefix = std::vector<std::vector<int32_t>>;
 // The schema, and the facts about the model, by which a method reads prompts with markup. Such
 // prompts are derived from the schema.
 struct Markup {
-  std::string schema;  // path of the schema file
-  std::string model;   // folder or shipped shape; its family and positions determine the layout
-  std::string chat_template;  // "": the template of the model's family
+  std::string schema;         // path of the schema file
+  std::string model;          // folder or shipped shape; its chat template and positions count
+  std::string chat_template;  // "": the model's own
   // True if the model has random weights. Such weights prefer no position, so a schema may be
   // longer than the model's number of positions.
   bool has_random_weights = false;
@@ -94,6 +95,10 @@ struct Use {
   bool has_model = true;           // false: steps are modelled, and nothing can be computed
   // True if nothing is generated and a step may compute several whole prompts.
   bool batches_prompts = false;
+  // True if Method::begin_turn() is called before each measured request.
+  bool has_turns = false;
+  // Most requests that are under way at once. Each may hold states of its own from when it is sent.
+  int64_t requests = 1;
 };
 
 // Results of long preparations, kept so that a sweep, which prepares the same method at each point,
@@ -191,10 +196,10 @@ class Method {
   [[nodiscard]] virtual std::string missing() const { return ""; }
   // Throws Error, with the remedy, if the method cannot run in this use. Loads nothing.
   virtual void check(const Use& /*use*/) const {}
-  // Tokens whose keys and values the method holds in memory beside the engine's cache.
+  // Most tokens whose keys and values the method holds in memory at once beside the engine's cache.
   [[nodiscard]] virtual int64_t held_tokens(const Use& /*use*/) const { return 0; }
-  // Bytes of the keys and values that the method holds now beside the engine's cache.
-  [[nodiscard]] virtual int64_t held_bytes() const { return 0; }
+  // Most bytes of keys and values that the method has held at once beside the engine's cache.
+  [[nodiscard]] virtual int64_t peak_held_bytes() const { return 0; }
   // Encodes modules, trains, stores maps. Called once, before parts(). Throws Error, with the
   // remedy, if the setup lacks what the method needs.
   virtual void prepare(const Setup& /*setup*/) {}

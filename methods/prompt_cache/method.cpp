@@ -1,6 +1,7 @@
 // Prompt Cache as a method: encodes the prefixes that prompts share, or the modules of a schema,
 // and imports them into each request.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/base/byte_order_mark.h"
@@ -86,15 +87,25 @@ class PromptCacheMethod final : public Method {
           "modules in the tier \"device\" of method \"{}\" lie in a GPU's memory: use --device "
           "cuda, or the tier \"host\", where a CPU reads them in place",
           info_.name);
+    if (options_.tier == "cold_disk" && !use.has_turns)
+      raise(
+          "the tier \"cold_disk\" of method \"{}\" drops the modules' files from the page cache "
+          "before each measured request, which only kinds \"ttft\" and \"pml\" do: use the tier "
+          "\"disk\"",
+          info_.name);
   }
 
   [[nodiscard]] int64_t held_tokens(const Use& use) const override {
-    int64_t held = 0, copied = 0;
+    int64_t held = 0, longest = 0;
     for (const prompt_cache::SharedSchema& shared : schemas(use)) {
-      copied = std::max(copied, shared.schema.length);
+      longest = std::max(longest, shared.schema.length);
       for (const prompt_cache::StateUnit& unit : encoding(shared.schema).units) held += unit.tokens;
     }
-    return (options_.is_in_files() ? 0 : held) + (options_.copies ? copied : 0);
+    // Each request has copies, or tokens that are computed again, of its own.
+    double private_share = options_.mode == "repair" ? options_.repair_ratio : 0;
+    if (options_.copies) private_share = 1;
+    const auto own = static_cast<int64_t>(std::ceil(private_share * static_cast<double>(longest)));
+    return (options_.is_in_files() ? 0 : held) + own * use.requests;
   }
 
   void prepare(const Setup& setup) override {
@@ -152,7 +163,9 @@ class PromptCacheMethod final : public Method {
         schema, pml::compile_prompt(pml::parse_prompt(prompt), schema, encoder_, max_positions_));
   }
 
-  [[nodiscard]] int64_t held_bytes() const override { return shaper_->module_bytes(); }
+  [[nodiscard]] int64_t peak_held_bytes() const override {
+    return shaper_->module_bytes() + shaper_->peak_private_bytes();
+  }
   void begin_turn() override { shaper_->make_cold(); }
   [[nodiscard]] TurnCounts counts() const override {
     const prompt_cache::PrepareTimes& times = shaper_->use().times;
@@ -223,8 +236,9 @@ MethodEntry prompt_cache_method() {
        .look = {},
        .cannot_prefill = "it imports keys and values, which prompts that nothing is generated "
                          "behind do not read",
-       .metrics = {kCopiedMb, kModuleMb, kDiskGbS},
+       .metrics = {kCopiedMb, kModuleMb},
        .turn_parts = {kLookupMs, kCopyMs, kRepairMs},
+       .turn_metrics = {kDiskGbS},
        .reads_markup = true},
       [](MethodInfo of, const PromptCacheOptions& options) {
         return std::make_unique<PromptCacheMethod>(std::move(of), options);

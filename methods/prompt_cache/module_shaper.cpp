@@ -166,9 +166,18 @@ void ModuleShaper::import(const Known& known, const pml::CompiledPrompt& prompt,
   use_.unwritten = prepared.unwritten;
   use_.times = prepared.times;
   imports_->attach(request.id, std::move(prepared.runs));
+  private_bytes_[request.id] = prepared.private_bytes;
+  all_private_bytes_ += prepared.private_bytes;
+  peak_private_bytes_ = std::max(peak_private_bytes_, all_private_bytes_);
 }
 
-void ModuleShaper::done(engine::RequestId id) { imports_->detach(id); }
+void ModuleShaper::done(engine::RequestId id) {
+  imports_->detach(id);
+  const auto found = private_bytes_.find(id);
+  if (found == private_bytes_.end()) return;  // it imported nothing
+  all_private_bytes_ -= found->second;
+  private_bytes_.erase(found);
+}
 
 int32_t ModuleShaper::drop_damaged() {
   int32_t dropped = 0;

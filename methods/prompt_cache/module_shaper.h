@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/engine/request_shaper.h"
@@ -77,6 +78,9 @@ class ModuleShaper final : public engine::RequestShaper {
   [[nodiscard]] const EncodeReport& encoded() const { return encoded_; }
   [[nodiscard]] const ModuleUse& use() const { return use_; }
   [[nodiscard]] int64_t module_bytes() const;
+  // Most bytes of keys and values that requests held for themselves at once: copies, and states
+  // that were computed again.
+  [[nodiscard]] int64_t peak_private_bytes() const { return peak_private_bytes_; }
   // For tier "cold_disk": removes the modules' files from the system's page cache. Throws Error if
   // the system keeps them (a folder in memory).
   void make_cold() const;
@@ -118,6 +122,8 @@ class ModuleShaper final : public engine::RequestShaper {
   EncodeReport encoded_;
   std::shared_ptr<ModuleImports> imports_;
   CopyBuffer copy_buffer_;
+  std::unordered_map<engine::RequestId, int64_t> private_bytes_;  // of requests under way
+  int64_t all_private_bytes_ = 0, peak_private_bytes_ = 0;
   ModuleUse use_;
 };
 

@@ -58,6 +58,7 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
                       options.repair_ratio, states.options());
     out.runs = std::move(repair.runs);
     out.repaired_tokens = repair.recomputed;
+    out.private_bytes = repair.recomputed_bytes;
     out.times.repair_s = lap();
   }
   if (options.copies) {
@@ -66,6 +67,7 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
                                       options.copy_buffer == nullptr ? own : *options.copy_buffer);
     out.runs = std::move(copied.runs);
     out.copied_bytes = copied.bytes;
+    out.private_bytes = copied.bytes;  // of states that were computed again, too
     out.times.copy_s = lap();
   }
   return out;

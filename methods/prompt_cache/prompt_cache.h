@@ -39,6 +39,9 @@ struct PreparedPrompt {
   int64_t imported_tokens = 0;
   int64_t repaired_tokens = 0;  // number of imported tokens that were computed again
   int64_t copied_bytes = 0;
+  // Keys and values that are held for this prompt alone, because they were copied or computed
+  // again.
+  int64_t private_bytes = 0;
   std::string unwritten;  // see EncodeReport
   PrepareTimes times;
 };

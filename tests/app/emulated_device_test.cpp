@@ -100,6 +100,16 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
   EXPECT_EQ(coded[0]["answers"]["tokens_hash"], coded[1]["answers"]["tokens_hash"]);
   EXPECT_LT(coded[0]["settings"]["resolved"]["weight_bytes"],
             ttft[0]["settings"]["resolved"]["weight_bytes"]);
+  // Modules that nobody copied to the device would be zeros.
+  const auto accuracy =
+      run({{"kind", "accuracy"},
+           {"models", {"models/recall/llama"}},
+           {"series", {"baseline", "joint", "scaffold"}},
+           {"workload", {{"name", "questions"}, {"file", "models/recall/items.jsonl"}}},
+           {"settings", {{"items", 1}, {"scaffold", "all"}}},
+           {"metrics", {"mean_kl"}}});
+  ASSERT_EQ(accuracy.size(), 3u);
+  for (size_t m = 1; m < 3; ++m) EXPECT_LT(accuracy[m]["metrics"]["mean_kl"]["value"], 0.01);
   const auto prefill =
       run({{"kind", "prefill"},
            {"methods",

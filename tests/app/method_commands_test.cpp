@@ -44,6 +44,9 @@ class MethodCommands : public CommandLine {
     if (cell.place == "bench")
       return {"bench", "--model", "quickstart", "--method", cell.method, "-p",
               "8",     "-n",      "2",          "-r",       "1"};
+    if (cell.place == "pml run")
+      return {"pml",        "run",      kPml + ".schema.xml", kPml + ".prompt.xml", "--model",
+              "quickstart", "--method", cell.method,          "--max-new-tokens",   "1"};
     return {"logits",   "--model",   "quickstart",
             "--method", cell.method, "--ids",
             "3,4,5",    "--out",     (dir_ / "logits").string()};
@@ -84,7 +87,7 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
     if (cell.place == "serve") {
       err = serve(cell.method, has_run);
     } else if (cell.place == "generate" || cell.place == "logits" || cell.place == "embed" ||
-               cell.place == "bench") {
+               cell.place == "bench" || cell.place == "pml run") {
       // bench first measures the machine for four seconds, so only one method that it accepts is
       // run.
       if (cell.place == "bench" && cell.refusal.empty() && cell.method != "paged_shared") continue;

@@ -212,6 +212,13 @@ TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
   EXPECT_EQ(run({"--mode", "repair", "--repair-share", "1", "--dtype", "f32"}).out, whole.out);
 }
 
+TEST_F(PmlRun, ASchemaWithNothingToKeepSaysSo) {
+  write("s.xml",
+        "<schema name=\"trip\"><module name=\"m\" cache=\"false\">Hello</module></schema>");
+  write("p.xml", "<prompt schema=\"trip\"><m/> six</prompt>");
+  expect_note(run({}), "the schema has no text whose states are kept");
+}
+
 TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   const std::string store = (dir_ / "store").string();
   const Outcome first = run({"--store", store});

@@ -10,11 +10,13 @@ namespace reprise::experiments {
 namespace {
 
 engine::EngineOptions engine_options(const RunnerOptions& options,
-                                     std::shared_ptr<reuse::PlanContributor> imports) {
+                                     std::shared_ptr<prompt_cache::ModuleImports> imports) {
   engine::EngineOptions out;
   out.limits.max_sequence_tokens = options.max_sequence_tokens;
   out.kv_dtype = options.kv_dtype;
   out.step_tokens = options.step_tokens;
+  // Copies the imported states to a device, where they are needed.
+  out.policy = std::make_shared<prompt_cache::ReadyLayers>(imports);
   out.contributors = {std::move(imports)};
   return out;
 }

@@ -107,8 +107,9 @@ class UseCaseRun {
       const PmlFiles files = use_case_files(group_);
       const methods::Markup markup = markup_of(files, *case_.tokenizer);
       const int64_t begin_ns = now_ns();
-      lane.method->prepare(
-          bench_.setup_of(group_, axes_, {.device = bench_.context().device, .markup = &markup}));
+      lane.method->prepare(bench_.setup_of(
+          group_, axes_,
+          {.device = bench_.context().device, .markup = &markup, .has_turns = true}));
       lane.prefix_ms = ms_of(now_ns() - begin_ns);
       std::optional<engine::Request> request =
           lane.method->read(read_file(files.prompt), files.prompt);
@@ -234,7 +235,7 @@ void PmlKind::check(const Group& group) {
     if (method.name != kBaseline)
       problems.collect([&] {
         methods::make_method(method.name, method.options)
-            ->check({.device = bench_.context().device});
+            ->check({.device = bench_.context().device, .has_turns = true});
       });
   // A model that is missing must not hide files that are missing, too.
   problems.collect([&] { (void)use_case_files(group); });

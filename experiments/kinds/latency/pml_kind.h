@@ -12,7 +12,7 @@ namespace reprise::experiments {
 // new_tokens tokens, which are compared with the first method's tokens.
 class PmlKind : public Kind {
  public:
-  explicit PmlKind(const Context& context) : bench_(context) {}
+  explicit PmlKind(const Context& context) : bench_(context, /*has_turns=*/true) {}
   static KindInfo info();
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;

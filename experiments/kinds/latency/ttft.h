@@ -10,7 +10,7 @@ namespace reprise::experiments {
 // moment of the machine affects all methods.
 class TtftKind : public Kind {
  public:
-  explicit TtftKind(const Context& context) : bench_(context) {}
+  explicit TtftKind(const Context& context) : bench_(context, /*has_turns=*/true) {}
   static KindInfo info();
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;

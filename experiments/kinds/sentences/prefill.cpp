@@ -67,7 +67,8 @@ struct PromptItems {
       : queries(axes.asked_texts),
         database(axes.database_texts),
         training(axes.training_texts),
-        stored_queries(std::llround(axes.stored_share * static_cast<double>(queries))) {}
+        stored_queries(
+            database == 0 ? 0 : std::llround(axes.stored_share * static_cast<double>(queries))) {}
 
   [[nodiscard]] int64_t query(int64_t index) const {
     return index < stored_queries ? index : database + index;
@@ -78,7 +79,7 @@ struct PromptItems {
 
 void check_items(const PrefillAxes& axes) {
   const PromptItems items(axes);
-  if (items.stored_queries > items.database && items.database > 0)
+  if (items.stored_queries > items.database)
     raise(
         "stored_share {} of {} texts are {} stored ones, and database_texts is {}: store as many, "
         "or ask fewer",

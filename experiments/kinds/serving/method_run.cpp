@@ -22,7 +22,8 @@ const MetricInfo kUsdPer1000Requests = {
     "price of whole_s at usd_per_hour, over the served requests; for machines of any price"};
 const MetricInfo kPeakStatesMb = {
     "peak_states_mb", "MB",
-    "keys and values at their peak: peak_kv_mb, and what the method holds beside the cache"};
+    "keys and values at their peak: peak_kv_mb, and the peak of what the method holds beside the "
+    "cache: modules, and each request's own copies"};
 const MetricInfo kReplayS = {"replay_s", "s",
                              "of real time that a run of modelled steps took, drawing requests and "
                              "checks included"};
@@ -194,7 +195,7 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Machi
       axes_.usd_per_hour > 0 && served > 0)
     out.set(kUsdPer1000Requests,
             axes_.usd_per_hour / 3600 * (prime_s + duration_s) / served * 1000);
-  const int64_t held_bytes = decoder_ != nullptr ? method_->held_bytes() : 0;
+  const int64_t held_bytes = decoder_ != nullptr ? method_->peak_held_bytes() : 0;
   if (out.metrics.contains(serving::kPeakKvMb.name))
     out.set(kPeakStatesMb, out.value(serving::kPeakKvMb) + static_cast<double>(held_bytes) * 1e-6);
   add_step_times(config_, group_, decoder_ != nullptr ? &machine : nullptr, result.log, out);

@@ -166,10 +166,14 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
     tokens = budget / kv_bytes_per_token(config, group.kv_dtype);
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, *source(group));
   const std::vector<std::vector<int32_t>> modules = source(group)->modules();
+  // Requests that arrive at a rate may wait in any number. Only those that run are counted.
+  const int64_t requests =
+      axes.arrivals.wait_for_answers() ? axes.arrivals.most_in_flight : axes.engine.max_batch;
   int64_t held = 0;  // methods run one after another
   for (const MethodChoice& method : group.methods)
-    held = std::max(held, methods::make_method(method.name, method.options)
-                              ->held_tokens({.prefixes = prefixes, .modules = modules}));
+    held = std::max(
+        held, methods::make_method(method.name, method.options)
+                  ->held_tokens({.prefixes = prefixes, .modules = modules, .requests = requests}));
   tokens += held;
   MemoryNeed need = memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
   if (axes.judged_partings > 0) add_model_of_ties(group, need);

@@ -56,8 +56,9 @@ int64_t kept_tokens(const Group& group, const RequestAxes& axes, int64_t sequenc
   const int64_t whole = axes.prompt_tokens + axes.new_tokens;
   int64_t all = 0, most = 0;
   for (const MethodChoice& method : group.methods) {
-    const int64_t held = methods::make_method(method.name, method.options)
-                             ->held_tokens(use_of(prefixes, Device::kCpu));
+    methods::Use use = use_of(prefixes, Device::kCpu);
+    use.requests = sequences;
+    const int64_t held = methods::make_method(method.name, method.options)->held_tokens(use);
     const int64_t cached = held > 0 ? whole - axes.shared_tokens : whole;
     all += held + cached * sequences;
     most = std::max(most, held + cached * sequences);
@@ -112,7 +113,9 @@ Bench::Lane Bench::make_lane(const Group& group, const RequestAxes& axes,
                              const MethodChoice& method, int64_t max_batch) {
   Lane lane{.method = methods::make_method(method.name, method.options)};
   const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group, axes), axes.modules);
-  const methods::Setup setup = setup_of(group, axes, use_of(prefixes, context_.device));
+  methods::Use use = use_of(prefixes, context_.device);
+  use.has_turns = has_turns_;
+  const methods::Setup setup = setup_of(group, axes, use);
   const int64_t begin_ns = now_ns();
   lane.method->prepare(setup);
   const int64_t end_ns = now_ns();
@@ -237,7 +240,8 @@ void Bench::check(const Group& group, const RequestAxes& axes) {
   });
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
-      methods::make_method(method.name, method.options)->check({.device = context_.device});
+      methods::make_method(method.name, method.options)
+          ->check({.device = context_.device, .has_turns = has_turns_});
     });
   problems.raise_if_any();
 }

@@ -26,7 +26,9 @@ int64_t now_ns();
 
 class Bench {
  public:
-  explicit Bench(const Context& context) : context_(context) {}
+  // With `has_turns`, the kind calls Method::begin_turn() before each measured request.
+  explicit Bench(const Context& context, bool has_turns = false)
+      : context_(context), has_turns_(has_turns) {}
 
   [[nodiscard]] const Context& context() const { return context_; }
   // Throws Error with all faults of the group that can be found before weights are loaded: faults
@@ -94,6 +96,7 @@ class Bench {
   void check_once(const std::string& what, const std::function<void()>& step);
 
   Context context_;
+  bool has_turns_;
   std::string loaded_;  // held_model() of decoder_
   std::unique_ptr<model::Decoder> decoder_;
   std::string drawn_from_;  // identifies the model, workload and seed of workload_

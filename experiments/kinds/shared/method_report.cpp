@@ -39,7 +39,10 @@ void TurnPartSamples::add_to(Measurement& out) const {
 void add_method_metrics(MethodUse use, bool takes_turns, std::vector<MetricInfo>& metrics) {
   for (const methods::MethodEntry& entry : methods::known_methods()) {
     if (!runs_in(entry.info, use)) continue;
-    if (takes_turns) add_new(entry.info.turn_parts, metrics);
+    if (takes_turns) {
+      add_new(entry.info.turn_parts, metrics);
+      add_new(entry.info.turn_metrics, metrics);
+    }
     add_new(entry.info.metrics, metrics);
   }
 }

@@ -97,8 +97,7 @@ class KindRegistry : public KindOnTinyModel {
                        {"methods",
                         {"paged",
                          "relay_attention",
-                         {{"name", "prompt_cache"},
-                          {"options", {{"tier", has_cold_disk(dir_) ? "cold_disk" : "disk"}}}}}},
+                         {{"name", "prompt_cache"}, {"options", {{"tier", "disk"}}}}}},
                        {"workload", "grid"},
                        {"settings",
                         {{"shared_tokens", 64},
@@ -118,8 +117,9 @@ class KindRegistry : public KindOnTinyModel {
             {{"shared_tokens", 64}, {"user_tokens", 6}, {"output_tokens", 6}, {"requests", 4}}}});
     Json methods = {"contiguous",
                     {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}};
-    methods.push_back({{"name", "prompt_cache"},
-                       {"options", {{"tier", has_cold_disk(dir_) ? "cold_disk" : "disk"}}}});
+    const bool is_cold = kind == "ttft" && has_cold_disk(dir_);
+    methods.push_back(
+        {{"name", "prompt_cache"}, {"options", {{"tier", is_cold ? "cold_disk" : "disk"}}}});
     return group_of(
         {{"kind", kind},
          {"methods", methods},

@@ -155,6 +155,15 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
               value_of(runs[0], "peak_kv_mb"));
     EXPECT_GT(value_of(runs[m], "prime_ms"), 0);
   }
+  // With copies, each request under way holds the prefix once more.
+  const std::vector<Measured> copied = measured(
+      {{"methods",
+        {"paged",
+         {{"name", "prompt_cache"}, {"options", {{"cache", "paged"}, {"copies", true}}}}}}});
+  EXPECT_NEAR(value_of(runs[1], "peak_states_mb"),
+              value_of(runs[1], "peak_kv_mb") + value_of(runs[1], "module_mb"), 1e-6);
+  EXPECT_GE(value_of(copied[1], "peak_states_mb"),
+            value_of(copied[1], "peak_kv_mb") + 3 * value_of(copied[1], "module_mb"));
   // With too little room sequences are preempted, but the modules that they import stay.
   changes["settings"] = {{"output_tokens", 30}, {"output_tokens_most", 58}};
   const std::vector<Measured> roomy = measured(changes);
@@ -166,6 +175,24 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
   EXPECT_NE(refusal({{"methods", {"prompt_cache"}}, {"settings", {{"modelled_step_ms", 1.0}}}})
                 .find("steps are modelled"),
             std::string::npos);
+  // Nothing drops files from the page cache between requests that overlap.
+  EXPECT_NE(
+      refusal({{"methods", {{{"name", "prompt_cache"}, {"options", {{"tier", "cold_disk"}}}}}}})
+          .find("use the tier \"disk\""),
+      std::string::npos);
+}
+
+TEST_F(Serving, MemoryForCopiesGrowsWithTheRequestsUnderWay) {
+  const auto need = [&](bool copies, int64_t in_flight) {
+    const Group given =
+        group({{"methods", {{{"name", "prompt_cache"}, {"options", {{"copies", copies}}}}}},
+               {"settings", {{"arrivals", "closed"}, {"most_in_flight", in_flight}}}});
+    return ServingKind(context_).memory_need(given).bytes;
+  };
+  EXPECT_EQ(need(false, 8), need(false, 1));
+  const double one = need(true, 1) - need(false, 1);  // the prefix once
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(need(true, 8) - need(false, 8), 8 * one, one / 100);
 }
 
 // Prompt Cache finds documents wherever they stand. Methods that compare prefixes find only what

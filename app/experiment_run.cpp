@@ -153,8 +153,9 @@ experiments::RunOutcome measured(const experiments::Experiment& experiment,
   // Says so before the table is printed, since an interrupt ends a `| tee` as well, and then
   // printing the table fails.
   if (outcome.was_interrupted)
-    note("interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
-         outcome.records.size(), outcome.points, options.out.string());
+    note("interrupted: {} of {} points are safe in {}. {} goes on from there.\n",
+         outcome.records.size(), outcome.points, options.out.string(),
+         experiments::command_that_goes_on(options));
   return outcome;
 }
 
@@ -236,8 +237,8 @@ ShownRun measure_and_show(const experiments::Experiment& experiment, const exper
   if (outcome.was_interrupted) throw ExitStatus{kInterruptedStatus};
   if (!outcome.skipped.empty()) {
     note(
-        "{} of {} points were skipped: they do not fit into memory. The same command on a larger "
-        "machine measures them.\n",
+        "{} of {} points were skipped: they do not fit into memory. The same command measures them "
+        "if more memory is free; on another machine, choose another --out.\n",
         outcome.skipped.size(), outcome.points);
     shown.status = kSkippedStatus;
   } else if (!is_drawn) {

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/visible.h"
 #include "core/device/cpu.h"
 #include "experiments/framework/check_groups.h"
 #include "results/folder.h"
@@ -248,9 +249,10 @@ class Run {
       if (turns.size() > 1) return measure_one_by_one(turns);
       skip_refused(turns.front(), 0, "the system has no memory left");
     } catch (const Error& error) {
-      raise("{}{}: {}\n{} of {} points are safe in {}; the same command goes on from there.",
-            group.label, turns.size() > 1 ? " to " + groups_[turns.back()].label : "", error.what(),
-            store_.records().size(), manifest_.points, store_.dir().string());
+      raise("{}{}: {}\n{} of {} points are safe in {}. {} goes on from there.", group.label,
+            turns.size() > 1 ? " to " + groups_[turns.back()].label : "", error.what(),
+            store_.records().size(), manifest_.points, store_.dir().string(),
+            command_that_goes_on(options_));
     }
     return true;
   }
@@ -385,6 +387,17 @@ class Run {
   bool gave_up_ = false;
 };
 
+// A manifest has no line breaks in its texts. What a peer's program printed may have some.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : visible(text, "\n"))
+    if (c != '\n')
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  return line;
+}
+
 }  // namespace
 
 void leave_out_missing(Experiment& experiment, const Kind& kind) {
@@ -397,7 +410,7 @@ void leave_out_missing(Experiment& experiment, const Kind& kind) {
       raise("{} comes first in experiment {}, and the others are compared with it. {}", method.name,
             experiment.name, reason);
     } else {
-      experiment.left_out.push_back({method.name, reason});
+      experiment.left_out.push_back({method.name, in_one_line(reason)});
     }
   }
   experiment.methods = std::move(present);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device/memory.h"
@@ -36,6 +37,12 @@ struct RunOptions {
   // are not known, it returns the largest number, so that no point is skipped.
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };
+
+// Returns the beginning of a sentence that ends in "goes on from there": the command that goes on
+// with a run that ended early. With `fresh`, the same command would begin again.
+inline std::string_view command_that_goes_on(const RunOptions& options) {
+  return options.fresh ? "The same command without --fresh" : "The same command";
+}
 
 // Describes why a group is skipped: it needs more memory than is available.
 struct MemoryLack {

@@ -107,6 +107,20 @@ TEST_F(KillTest, InterruptEndsCleanlyAndSaysHowToGoOn) {
   EXPECT_EQ(outcome("interrupted").size(), 16u);
 }
 
+// The same command would begin again: --fresh sets what is there aside.
+TEST_F(KillTest, AnInterruptedFreshRunGoesOnWithoutFresh) {
+  Subprocess process(
+      {REPRISE_PROGRAM, "run", "serving/unshared", "--scale", "smoke", "--set", "methods=paged",
+       "--set", "repetitions=1", "--out", (dir_ / "fresh").string(), "--no-plot", "--fresh"},
+      dir_);
+  while (!fs::exists(dir_ / "fresh" / "run.json"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  process.send(SIGINT);
+  if (process.wait() == 0) GTEST_SKIP() << "this machine had finished before the signal came";
+  EXPECT_NE(process.err().find("The same command without --fresh goes on"), std::string::npos)
+      << process.err();
+}
+
 TEST_F(KillTest, InterruptKeepsTheTableAndTheTraceOfWhatWasMeasured) {
   std::string lengths = "sweep.user_tokens=16";
   for (int tokens = 17; tokens < 80; ++tokens) lengths += fmt::format(",{}", tokens);

@@ -407,8 +407,17 @@ TEST_F(StoreTest, ForeignJsonIsAnError) {
   EXPECT_NE(message(manifest()).find("line 1"), std::string::npos) << message(manifest());
 }
 
-TEST_F(StoreTest, OtherSettingsAreRefusedWithTheDifference) {
+// Such as one whose run was interrupted while it measured the machine.
+TEST_F(StoreTest, AFolderWithoutRecordsTakesOtherSettings) {
   { TestStore store(dir_, manifest(2), false); }
+  EXPECT_EQ(message(manifest(4)), "");
+}
+
+TEST_F(StoreTest, OtherSettingsAreRefusedWithTheDifference) {
+  {
+    TestStore store(dir_, manifest(2), false);
+    store.append(group("g0", 1));
+  }
   const std::string text = message(manifest(4));
   EXPECT_NE(text.find("threads 4, was 2"), std::string::npos) << text;
   EXPECT_NE(text.find("--out"), std::string::npos);

@@ -164,11 +164,15 @@ void add_times(const Samples& samples, const Group& group, const model::ModelCon
   out.derive(kPrefillTokensPerS, kPrefillMs, [&](double prefill_ms) {
     return static_cast<double>(axes.batch * axes.prompt_tokens) / (prefill_ms * 1e-3);
   });
-  out.set(kStreamedBytes, bytes);
-  out.derive(kStreamedGbS, kStepMs, [&](double step_ms) { return bytes / (step_ms * 1e6); });
-  if (limit.gb_s > 0)
-    out.derive(kMemoryLimitRatio, kStreamedGbS, [&](double gb_s) { return gb_s / limit.gb_s; });
-  add_beside(samples, group, config, bytes, beside, out);
+  // Peers do not say which experts they read.
+  const bool is_known = config.experts.count == 0 || touched_experts > 0;
+  if (is_known) {
+    out.set(kStreamedBytes, bytes);
+    out.derive(kStreamedGbS, kStepMs, [&](double step_ms) { return bytes / (step_ms * 1e6); });
+    if (limit.gb_s > 0)
+      out.derive(kMemoryLimitRatio, kStreamedGbS, [&](double gb_s) { return gb_s / limit.gb_s; });
+    add_beside(samples, group, config, bytes, beside, out);
+  }
   const double flop = decode_flop(config, axes.batch, step.context);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
     out.derive(kComputeLimitRatio, kStepMs,

@@ -33,12 +33,13 @@ class InstantKind : public Kind {
   int fail_at = -1;       // the group, from 0, that throws; -1: none
   int interrupt_at = -1;  // the group, from 0, that is given up; -1: none
   std::string missing_method;
+  std::string reason = "It needs a library. Install it.";
   std::optional<DType> refused_dtype;
   double bytes_per_token = 0;
   int64_t refuse_from = INT64_MAX;  // the system refuses memory from this length on
 
   [[nodiscard]] std::string missing(const MethodChoice& method) const override {
-    return method.name == missing_method ? "It needs a library. Install it." : "";
+    return method.name == missing_method ? reason : "";
   }
   void check(const Group& group) override {
     Problems problems;
@@ -188,6 +189,7 @@ TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
 TEST_F(RunnerTest, MissingMethodIsLeftOutAndNamedInEveryRecord) {
   InstantKind kind;
   kind.missing_method = "contiguous";
+  kind.reason = "It needs a library.\n\nInstall it.";  // as a program printed it
   CountingObserver observer;
   const RunOutcome outcome = run(kind, observer);
   EXPECT_EQ(outcome.points, 12);

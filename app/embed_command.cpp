@@ -31,7 +31,8 @@ namespace {
 constexpr const char* kFooter =
     "A text is a line. An empty one, and one that is not UTF-8, end the command with an error that "
     "names the line; what came before is written. A text longer than the model takes is cut at the "
-    "end, and a note says how many were; behind --prompt with words after {text} it is an error.\n"
+    "end (at the beginning if the tokenizer's truncation_side is left), and a note says how many "
+    "were; if --prompt has words on that side of {text}, it is an error.\n"
     "Of a sentence-transformers folder (modules.json), pooling, normalization and the longest text "
     "are the folder's own. Of others: the mean of an encoder's states or a decoder's last one.\n"
     "--method takes a method that runs on prompts alone: `reprise list methods` shows which, and "

@@ -21,10 +21,10 @@ std::string where(int64_t line) { return fmt::format("input line {}", line); }
 // Most bytes of a JSON line. Such a line cannot be cut, because its text is known only at its end.
 constexpr size_t kMostJsonBytes = size_t{16} << 20;
 
-// Most bytes of a line to read: `text_bytes`, one byte more that shows that the text is longer, and
-// one for a \r.
+// Most bytes of a line to read: `text_bytes`, one byte more that shows that the text is longer, one
+// for a \r, and those of a byte order mark.
 size_t line_bytes(size_t text_bytes, bool is_json) {
-  return is_json ? kMostJsonBytes : text_bytes + 2;
+  return is_json ? kMostJsonBytes : text_bytes + 2 + kByteOrderMark.size();
 }
 
 std::string text_of(const InputLines& in, bool is_json) {

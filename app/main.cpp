@@ -29,7 +29,7 @@ using namespace reprise;
 // input cannot be read, and that of standard output cannot be written.
 void occupy_closed_streams() {
   for (int stream = 0; stream <= 2; ++stream)
-    if (fcntl(stream, F_GETFD) == -1) (void)open("/dev/null", stream == 2 ? O_WRONLY : O_RDONLY);
+    if (fcntl(stream, F_GETFD) == -1) (void)open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
 }
 
 // Throws Error with the nearest command if the first word is not a command; CLI11 does not suggest

@@ -118,7 +118,11 @@ def get(catalogue, options):
         print(f"{', '.join(options.names)}: nothing to fetch, all of it comes with the program")
     with contextlib.ExitStack() as stack:
         fetches, problems = prepared(entries, options, stack)
-        store.refuse_full_disks(fetches)
+        try:
+            store.refuse_full_disks(fetches)
+        except Problem:
+            report(problems)
+            raise
         for fetch in fetches:
             progress = transfer.Progress(fetch.entry["name"])
             try:
@@ -128,9 +132,13 @@ def get(catalogue, options):
             except Problem as problem:
                 progress.end()
                 problems.append((fetch.entry, problem))
+    report(problems)
+    return 1 if problems else 0
+
+
+def report(problems):
     for entry, problem in problems:
         print(f"reprise: {entry['name']}: {problem}" + (f" Or: {entry['or']}" if "or" in entry else ""), file=sys.stderr)
-    return 1 if problems else 0
 
 
 def check(catalogue, options):

@@ -78,6 +78,8 @@ def drawn(document, spec):
 
 def text_of_nothing(document, spec):
     records = document["records"]
+    if spec["family"] == "stack":
+        return f"no record has two of {', '.join(spec['stack'])}: figure {spec['name']} is left out"
     why = " (too few samples)" if common.too_few(records, spec["y"]) else ""
     if spec["family"] == "map" and any(common.metric_of(record, spec["y"]) for record in records):
         why = " in a VALID run"

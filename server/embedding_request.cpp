@@ -63,8 +63,9 @@ class Inputs {
              inputs, embedder_.width(), numbers, kMostNumbers);
   }
   [[noreturn]] static void refuse_long(const std::string& found, int64_t most) {
-    throw ApiError(400, fmt::format("{}, the model takes {} tokens: shorten it", found, most),
-                   "input", "context_length_exceeded");
+    throw ApiError(
+        400, fmt::format("{}, this server takes {} tokens (--max-tokens): shorten it", found, most),
+        "input", "context_length_exceeded");
   }
 
   [[nodiscard]] sentence::TextTokens of_text(const Value& given) const {

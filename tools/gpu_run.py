@@ -13,6 +13,7 @@ tools/gpu_pack.sh makes on a machine with a network. Exit status: 0 if all passe
 """
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -86,6 +87,7 @@ class Run:
         self.passed = {(stage["stage"], step["step"]): step for stage in before for step in stage["steps"]
                        if step["state"] == "passed"}
         self.summary = {**facts, "passed": False, "stages": before}
+        self.forget_other_stages(before)
         self.log = open(out / "log.txt", "ab" if before else "wb")
         self.hopeless = None   # the reason why no further step can run
 
@@ -96,6 +98,11 @@ class Run:
         except FileNotFoundError:
             return []
         return summary["stages"] if all(summary.get(key) == value for key, value in facts.items()) else []
+
+    def forget_other_stages(self, before):
+        """Removes the records of stages of which the summary has no line: they are of an earlier run."""
+        for stage in set(STAGES) - {line["stage"] for line in before}:
+            (self.out / f"{stage}.jsonl").unlink(missing_ok=True)
 
     def save(self):
         part = self.out / "summary.json.part"
@@ -147,6 +154,15 @@ class Run:
         log.unlink()
         return result
 
+    @staticmethod
+    def missing(step):
+        """Returns what the step needs and this machine lacks, or None."""
+        if step.needs and not shutil.which(step.needs):
+            return step.needs
+        if step.needs_module and importlib.util.find_spec(step.needs_module) is None:
+            return f"Python module {step.needs_module}"
+        return None
+
     def stage(self, stage):
         print(f"stage {stage.key}: {stage.title} ({stage.budget_s:.0f} s)", flush=True)
         line = {"stage": stage.key, "title": stage.title, "budget_s": stage.budget_s, "state": "passed", "steps": []}
@@ -161,8 +177,8 @@ class Run:
                 result = self.passed[stage.key, step.name]
             elif self.hopeless or left_s < 1:
                 result = {"step": step.name, "state": "not run", "why": self.hopeless or "the stage's time is used up"}
-            elif step.needs and not shutil.which(step.needs):
-                result = {"step": step.name, "state": "left out", "why": f"there is no {step.needs} here"}
+            elif missing := self.missing(step):
+                result = {"step": step.name, "state": "left out", "why": f"there is no {missing} here"}
             else:
                 result = self.outcome(stage, step, min(left_s, step.most_s or left_s))
             line["steps"].append(result)
@@ -231,8 +247,7 @@ def main():
     run = Run(options.out.resolve(), {"revision": options.revision, "arch": options.arch}, options.go_on)
     for stage in gpu_stages.all_stages(TREE, options.build.resolve(), options.pack.resolve(), options):
         if stage.key in ["build", *options.stages]:
-            stage.budget_s *= options.patience
-            run.stage(stage)
+            run.stage(gpu_stages.with_patience(stage, options.patience))
     sys.exit(run.finish())
 
 

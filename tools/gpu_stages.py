@@ -15,6 +15,7 @@ class Step:
     needed_by_all: bool = False   # if it fails, no further step runs
     most_s: float | None = None   # most seconds of the stage's budget; None: all that is left
     needs: str | None = None      # a program without which the step is left out
+    needs_module: str | None = None   # a module of Python without which the step is left out
     builds: bool = False          # runs even if it passed before, because its programs may not be here any more
 
 
@@ -24,6 +25,12 @@ class Stage:
     title: str
     budget_s: float
     steps: list
+
+
+def with_patience(stage, times):
+    """Returns the stage with all its limits of time multiplied."""
+    steps = [dataclasses.replace(step, most_s=step.most_s and step.most_s * times) for step in stage.steps]
+    return dataclasses.replace(stage, budget_s=stage.budget_s * times, steps=steps)
 
 
 def architectures():
@@ -92,7 +99,7 @@ def kernels_stage(tree, build):
         bench(build, "cuda_rows_bench"),
         bench(build, "cuda_attention_map_bench"),
         Step("against_torch", ["python3", tree / "tools/gpu_against_torch.py", build / "bin/cuda_attention_bench", against],
-             against),
+             against, needs_module="torch"),
     ])
 
 

@@ -47,9 +47,11 @@ def tally_row(name: tuple[str, str], those: list[dict], verdicts: list[str]) -> 
 def tally_table(changes: dict) -> Table:
     """Counts the points that became better or worse, by method and metric."""
     facts, verdicts = changes["after"]["facts"], list(counts(changes))
+    keys = [key for key in ("method", "method_options") if key in changes["after"]["keys"]]
     tallies: dict[tuple[str, str], list[dict]] = {}
     for change in changes["metrics"]:
-        tallies.setdefault((setting_text(facts[change["point"]], "method"), change["metric"]), []).append(change)
+        method = " ".join(setting_text(facts[change["point"]], key) for key in keys)
+        tallies.setdefault((method, change["metric"]), []).append(change)
     columns = [Column("method"), Column("metric"), Column("median ratio (range over points)")]
     return Table(id_of(changes) + "-tally", "By method and metric",
                  columns + [Column(verdict, is_number=True) for verdict in verdicts],

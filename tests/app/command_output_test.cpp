@@ -289,6 +289,14 @@ TEST_F(Output, ClosedStandardOutputDoesNotMixWithFiles) {
   EXPECT_NE(shell.err().find("Bad file descriptor"), std::string::npos) << shell.err();
 }
 
+TEST_F(Output, ClosedStandardInputIsNotAnEmptyOne) {
+  const std::string line = fmt::format("{} tokenize --tokenizer {}/models/quickstart <&-",
+                                       REPRISE_PROGRAM, REPRISE_SOURCE_DIR);
+  Subprocess shell({"sh", "-c", line}, dir_);
+  EXPECT_EQ(shell.wait(), 1) << shell.err();
+  EXPECT_NE(shell.err().find("Bad file descriptor"), std::string::npos) << shell.err();
+}
+
 TEST_F(Output, FigureThatWasNotDrawnIsAStatusOfItsOwn) {
   ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
   const Outcome run = reprise(run_command({}));

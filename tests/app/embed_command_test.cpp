@@ -167,6 +167,7 @@ TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   const std::string blank = "a" + std::string(3'000'000, ' ') + "b";
   EXPECT_EQ(parsed(refused("a\n" + blank + "\nb\n", {}, {"input line 2", "shorten it"})).size(),
             1u);
+  (void)refused("\xef\xbb\xbf" + blank + "\n", {}, {"input line 1", "shorten it"});
   (void)refused(std::string(3'000'000, ' ') + "\n", {}, {"input line 1", "empty in its first"});
   const std::string json = "\"" + std::string(17 << 20, 'a') + "\"\n";
   (void)refused("\"a\"\n" + json, {"--json-lines"}, {"input line 2", "16777216 bytes"});

@@ -347,6 +347,10 @@ class Https(Case):
         text = self.run_tool("get", "huge", status=1)
         self.assertIn("huge needs 1e+07 GB on the disk of", text)
         self.assertEqual(self.hub.asked("huge.csv"), [])
+        self.add("gone", [{"hub": "org/gone"}])
+        text = self.run_tool("get", "gone", "huge", status=1)  # what else keeps files from coming
+        self.assertIn("huge needs 1e+07 GB", text)
+        self.assertIn("gone: org/gone is gated, or is not there", text)
 
     def test_a_disk_that_fills_up_keeps_what_came(self):
         limit = 120_000

@@ -132,6 +132,15 @@ class Changes(unittest.TestCase):
         cells = changes.tally_row(("paged", "ttft_ms"), those, ["same", "INVALID run"])
         self.assertEqual([cell.text for cell in cells], ["paged", "ttft_ms", "1.000 (1.000 to 1.000)", "2", "1"])
 
+    def test_variants_of_a_method_have_a_row_each_in_the_tally(self):
+        facts = [{"settings": {"method": "prompt_cache", "method_options": options}} for options in ("{}", '{"tier":"disk"}')]
+        both = {"before": {"id": "a"}, "after": {"id": "b", "keys": ["method", "method_options"], "facts": facts},
+                "metrics": [{"point": point, "metric": "ttft_ms", "ratio": ratio, "verdict": verdict}
+                            for point, ratio, verdict in ((0, 1.0, "same"), (1, 1.8, "worse"))]}
+        rows = changes.tally_table(both).rows
+        self.assertEqual([row[0].text for row in rows], ['prompt_cache {"tier":"disk"}', "prompt_cache {}"])
+        self.assertEqual([row[2].text for row in rows], ["1.800 (1.800 to 1.800)", "1.000 (1.000 to 1.000)"])
+
     def test_settings_that_one_folder_sweeps_come_first(self):
         both = {"before": {"keys": ["batch", "method"]}, "after": {"keys": ["dtype", "batch", "rate", "method"]}}
         self.assertEqual(changes.keys_of_both(both), ["rate", "dtype", "batch", "method"])

@@ -847,6 +847,11 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("left out", done.stderr)
 
+    def test_a_stack_that_nobody_has_names_its_parts(self):
+        done = self.draw(RECORDS, manifest(family="stack", stack=["a_ms", "b_ms"], y="parts", name="parts"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no record has two of a_ms, b_ms: figure parts is left out", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -92,11 +92,13 @@ TEST_F(EmbeddingRequestTest, WhatIsWrongIsNamed) {
 // `reprise embed` cuts long texts, but a server refuses them.
 TEST_F(EmbeddingRequestTest, LongInputsAreRefusedWithTheNumbers) {
   EXPECT_EQ(read(R"({"input": "a b c d e f g h a b"})").tokens(), 12);
-  expect_refused(R"({"input": ["a", "a b c d e f g h a b c"]})",
-                 "400 input: a text has 13 tokens, the model takes 12 tokens: shorten it");
+  expect_refused(
+      R"({"input": ["a", "a b c d e f g h a b c"]})",
+      "400 input: a text has 13 tokens, this server takes 12 tokens (--max-tokens): shorten it");
   EXPECT_EQ(read(R"({"input": [4,4,4,4,4,4,4,4,4,4,4,4]})").tokens(), 12);
-  expect_refused(R"({"input": [4,4,4,4,4,4,4,4,4,4,4,4,4]})",
-                 "400 input: an input has 13 tokens, the model takes 12 tokens: shorten it");
+  expect_refused(
+      R"({"input": [4,4,4,4,4,4,4,4,4,4,4,4,4]})",
+      "400 input: an input has 13 tokens, this server takes 12 tokens (--max-tokens): shorten it");
   const size_t most = tiny_.embedder->most_text_bytes();
   const auto blanks_and_a = [](size_t bytes) {
     return fmt::format(R"({{"input": "{}a"}})", std::string(bytes - 1, ' '));

@@ -357,7 +357,8 @@ TEST_F(ServeCommand, AModelServesTextsOrVectors) {
   const RawAnswer refused =
       server::post(running.port(), "/v1/embeddings", body, "Authorization: Bearer key\r\n");
   EXPECT_EQ(refused.status, 400);
-  EXPECT_EQ(refused.error(), "an input has 17 tokens, the model takes 16 tokens: shorten it");
+  EXPECT_EQ(refused.error(),
+            "an input has 17 tokens, this server takes 16 tokens (--max-tokens): shorten it");
   EXPECT_EQ(running.end(SIGTERM), 0);
 }
 

@@ -12,7 +12,7 @@ import unittest.mock
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(TREE / "tools"))
 import gpu_run  # noqa: E402  (the folder is an argument)
-from gpu_stages import Stage, Step, all_stages, architectures, sanitizer, shell, smoke_stage  # noqa: E402
+from gpu_stages import Stage, Step, all_stages, architectures, sanitizer, shell, smoke_stage, with_patience  # noqa: E402
 
 
 class GpuRun(unittest.TestCase):
@@ -163,6 +163,28 @@ class GpuRun(unittest.TestCase):
         absent, there = summary["stages"][0]["steps"]
         self.assertEqual((absent["state"], absent["why"]), ("left out", "there is no no-such-checker here"))
         self.assertEqual(there["state"], "passed")
+
+    def test_a_step_whose_module_is_missing_is_left_out(self):
+        status, summary, _ = self.run_stages(Stage("2", "kernels", 60, [
+            self.step("absent", "exit 1", needs_module="no_such_module"), self.step("there", "exit 0", needs_module="json")]))
+        self.assertEqual(status, 0)
+        absent, there = summary["stages"][0]["steps"]
+        self.assertEqual((absent["state"], absent["why"]), ("left out", "there is no Python module no_such_module here"))
+        self.assertEqual(there["state"], "passed")
+
+    def test_patience_reaches_the_limits_of_steps(self):
+        patient = with_patience(Stage("2", "kernels", 10, [self.step("own", "", most_s=4), self.step("rest", "")]), 2.5)
+        self.assertEqual((patient.budget_s, [step.most_s for step in patient.steps]), (25, [10, None]))
+
+    def test_a_new_run_forgets_the_records_of_stages_that_it_does_not_run(self):
+        def writes(name):
+            path = self.folder / f"{name}.jsonl"
+            return self.step(name, f"echo '{{\"benchmark\": 1}}' >'{path}'", records=path)
+        self.run_stages(Stage("2", "kernels", 60, [writes("two")]), Stage("3", "tables", 60, [writes("three")]))
+        self.assertTrue((self.out / "3.jsonl").exists())
+        self.run_stages(Stage("2", "kernels", 60, [writes("two")]), revision="def")
+        self.assertTrue((self.out / "2.jsonl").exists())
+        self.assertFalse((self.out / "3.jsonl").exists())
 
     def test_a_checker_that_found_no_device_has_not_passed(self):
         checker, program = self.folder / "compute-sanitizer", self.folder / "bin/cuda_device_attention_test"

@@ -57,13 +57,20 @@ double product_flop(const model::ModelConfig& config, int64_t rows, int64_t logi
   const int64_t table = config.vocab * config.hidden;
   const int64_t tables = config.tied_embeddings ? 1 : 2;
   const double body = static_cast<double>(active_parameters(config) - tables * table);
-  return 2.0 * body * static_cast<double>(rows) +
+  // What a token without logits does not need of the last layer: all but its keys and values.
+  const double spared = body / static_cast<double>(config.layers) -
+                        2.0 * static_cast<double>(config.hidden * config.kv_dim());
+  return 2.0 *
+             (body * static_cast<double>(rows) - spared * static_cast<double>(rows - logit_rows)) +
          2.0 * static_cast<double>(table) * static_cast<double>(logit_rows);
 }
 
 double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens) {
-  const double attention = 4.0 * static_cast<double>(config.layers * config.q_dim());
-  return product_flop(config, tokens, 1) + attention * visible_pairs(config, first, tokens);
+  const double layer = 4.0 * static_cast<double>(config.q_dim());  // a pair's in one layer
+  const double pairs =
+      static_cast<double>(config.layers - 1) * visible_pairs(config, first, tokens) +
+      visible_pairs(config, first + tokens - 1, 1);
+  return product_flop(config, tokens, 1) + layer * pairs;
 }
 
 double decode_bytes(const model::ModelConfig& config, const WeightType& type, DType kv_dtype,

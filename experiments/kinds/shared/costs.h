@@ -21,14 +21,15 @@ namespace reprise::experiments {
                                             const WeightType& type, int64_t touched_experts);
 
 // Floating-point operations of the matrix products of a step of `rows` tokens: 2 per weight and
-// token. The output head is computed for only `logit_rows` of the tokens. A layer counts only
-// as many routed experts as one token is sent to.
+// token. The output head is computed for only `logit_rows` of the tokens; of the last layer, other
+// tokens need keys and values alone. A layer counts only as many routed experts as one token is
+// sent to.
 [[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows,
                                   int64_t logit_rows);
 
 // Floating-point operations of a prefill of `tokens` positions behind `first` cached positions,
-// with logits for the last position. Counts 2 per weight and token, with only the experts to which
-// a token is sent, and 4 * heads * head_dim per layer and visible (query, key) pair.
+// with logits for the last position: product_flop(), and 4 * heads * head_dim per layer and visible
+// (query, key) pair. In the last layer, only the last position is a query.
 [[nodiscard]] double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens);
 
 struct DecodeStep {

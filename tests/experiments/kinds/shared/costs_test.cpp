@@ -120,12 +120,20 @@ TEST(Costs, StepReadsSharedTokensOnce) {
 }
 
 TEST(Costs, PrefillCountsVisiblePairsAndOneRowOfLogits) {
-  // Three tokens see 1 + 2 + 3 keys; 4 * heads * head_dim = 32 operations for each pair.
-  EXPECT_EQ(prefill_flop(tiny(false), 0, 3), 2.0 * kBody * 3 + 2.0 * 80 + 32.0 * 6);
+  // In the last layer, here the only one, two tokens of three need keys and values alone: 64
+  // weights.
+  const double products = 2.0 * (kBody + 2 * 64) + 2.0 * 80;
+  // The last of three tokens sees 3 keys; 4 * heads * head_dim = 32 operations for each pair.
+  EXPECT_EQ(prefill_flop(tiny(false), 0, 3), products + 32.0 * 3);
   EXPECT_EQ(prefill_flop(tiny(false), 5, 1), 2.0 * kBody + 2.0 * 80 + 32.0 * 6);
   model::ModelConfig window = tiny(false);
   window.sliding_window = 2;
-  EXPECT_EQ(prefill_flop(window, 0, 3), 2.0 * kBody * 3 + 2.0 * 80 + 32.0 * 5);
+  EXPECT_EQ(prefill_flop(window, 0, 3), products + 32.0 * 2);
+  // All three tokens see 1 + 2 + 3 keys in the layers before the last.
+  model::ModelConfig deep = tiny(false);
+  deep.layers = 2;
+  const double layer = 2.0 * 3 * static_cast<double>(deep.parameters() - tiny(false).parameters());
+  EXPECT_NEAR(prefill_flop(deep, 0, 3) - prefill_flop(tiny(false), 0, 3), layer + 32.0 * 6, 100);
 }
 
 TEST(Costs, StepComputesOnePositionOfEachSequence) {

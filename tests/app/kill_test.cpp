@@ -107,7 +107,7 @@ TEST_F(KillTest, InterruptEndsCleanlyAndSaysHowToGoOn) {
   EXPECT_EQ(outcome("interrupted").size(), 16u);
 }
 
-// The same command would begin again: --fresh sets what is there aside.
+// With --fresh, the same command would set the measured points aside and begin again.
 TEST_F(KillTest, AnInterruptedFreshRunGoesOnWithoutFresh) {
   Subprocess process(
       {REPRISE_PROGRAM, "run", "serving/unshared", "--scale", "smoke", "--set", "methods=paged",

@@ -156,21 +156,15 @@ class GpuRun(unittest.TestCase):
         steps = [step for stage in all_stages(TREE, self.folder, self.folder / "pack", Options()) for step in stage.steps]
         self.assertEqual([step.name for step in steps if step.builds], ["unpack", "configure", "compile", "torch"])
 
-    def test_a_step_whose_program_is_missing_is_left_out(self):
-        status, summary, _ = self.run_stages(Stage("5", "checkers", 60, [
-            self.step("absent", "exit 1", needs="no-such-checker"), self.step("there", "exit 0", needs="sh")]))
-        self.assertEqual(status, 0)
-        absent, there = summary["stages"][0]["steps"]
-        self.assertEqual((absent["state"], absent["why"]), ("left out", "there is no no-such-checker here"))
-        self.assertEqual(there["state"], "passed")
-
-    def test_a_step_whose_module_is_missing_is_left_out(self):
-        status, summary, _ = self.run_stages(Stage("2", "kernels", 60, [
-            self.step("absent", "exit 1", needs_module="no_such_module"), self.step("there", "exit 0", needs_module="json")]))
-        self.assertEqual(status, 0)
-        absent, there = summary["stages"][0]["steps"]
-        self.assertEqual((absent["state"], absent["why"]), ("left out", "there is no Python module no_such_module here"))
-        self.assertEqual(there["state"], "passed")
+    def test_a_step_whose_program_or_module_is_missing_is_left_out(self):
+        for need, absent_one, there_one, name in (("needs", "no-such-checker", "sh", "no-such-checker"),
+                                                  ("needs_module", "no_such_module", "json", "Python module no_such_module")):
+            status, summary, _ = self.run_stages(Stage("5", "checkers", 60, [
+                self.step("absent", "exit 1", **{need: absent_one}), self.step("there", "exit 0", **{need: there_one})]))
+            self.assertEqual(status, 0)
+            absent, there = summary["stages"][0]["steps"]
+            self.assertEqual((absent["state"], absent["why"]), ("left out", f"there is no {name} here"))
+            self.assertEqual(there["state"], "passed")
 
     def test_patience_reaches_the_limits_of_steps(self):
         patient = with_patience(Stage("2", "kernels", 10, [self.step("own", "", most_s=4), self.step("rest", "")]), 2.5)

@@ -107,9 +107,8 @@ class UseCaseRun {
       const PmlFiles files = use_case_files(group_);
       const methods::Markup markup = markup_of(files, *case_.tokenizer);
       const int64_t begin_ns = now_ns();
-      lane.method->prepare(bench_.setup_of(
-          group_, axes_,
-          {.device = bench_.context().device, .markup = &markup, .has_turns = true}));
+      lane.method->prepare(
+          bench_.setup_of(group_, axes_, {.device = bench_.context().device, .markup = &markup}));
       lane.prefix_ms = ms_of(now_ns() - begin_ns);
       std::optional<engine::Request> request =
           lane.method->read(read_file(files.prompt), files.prompt);

@@ -113,9 +113,7 @@ Bench::Lane Bench::make_lane(const Group& group, const RequestAxes& axes,
                              const MethodChoice& method, int64_t max_batch) {
   Lane lane{.method = methods::make_method(method.name, method.options)};
   const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group, axes), axes.modules);
-  methods::Use use = use_of(prefixes, context_.device);
-  use.has_turns = has_turns_;
-  const methods::Setup setup = setup_of(group, axes, use);
+  const methods::Setup setup = setup_of(group, axes, use_of(prefixes, context_.device));
   const int64_t begin_ns = now_ns();
   lane.method->prepare(setup);
   const int64_t end_ns = now_ns();
@@ -152,6 +150,7 @@ methods::Setup Bench::setup_of(const Group& group, const StepAxes& axes, const m
   methods::Setup setup = methods::generation_setup(decoder(group), context_, group.kv_dtype,
                                                    static_cast<int32_t>(axes.prefill_chunk), use);
   setup.seed = group.seeds.weights;
+  setup.use.has_turns = has_turns_;
   return setup;
 }
 

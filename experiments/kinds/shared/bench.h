@@ -74,7 +74,8 @@ class Bench {
   std::unique_ptr<engine::Engine> make_engine(const Group& group, const StepAxes& axes,
                                               methods::Method& method,
                                               const reuse::EngineLimits& limits);
-  // The setup of one of the group's methods. The objects that `use` points at must outlive it.
+  // The setup of one of the group's methods, with has_turns as the kind says. The objects that
+  // `use` points at must outlive it.
   methods::Setup setup_of(const Group& group, const StepAxes& axes, const methods::Use& use);
   // Returns the axes.shared_tokens tokens with which every prompt of the group begins, drawn by the
   // seed of the prompts.

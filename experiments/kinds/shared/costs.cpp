@@ -57,7 +57,7 @@ double product_flop(const model::ModelConfig& config, int64_t rows, int64_t logi
   const int64_t table = config.vocab * config.hidden;
   const int64_t tables = config.tied_embeddings ? 1 : 2;
   const double body = static_cast<double>(active_parameters(config) - tables * table);
-  // What a token without logits does not need of the last layer: all but its keys and values.
+  // Weights of the last layer that a token without logits skips. It needs keys and values alone.
   const double spared = body / static_cast<double>(config.layers) -
                         2.0 * static_cast<double>(config.hidden * config.kv_dim());
   return 2.0 *

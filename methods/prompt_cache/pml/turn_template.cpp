@@ -32,18 +32,24 @@ std::array<Turn, 3> pieces_of(const char* family) {
           Turn{is_open ? Marker() : chat.assistant.open, joined(chat.assistant.close, next)}};
 }
 
+// The template of a family of core/tokenizer.
+TurnTemplate of_family(std::string_view name, const char* family) {
+  const bool has_system =
+      tokenizer::chat_template(family).system_place != tokenizer::SystemPlace::kRefused;
+  return {.name = name, .turns = pieces_of(family), .family = family, .has_system = has_system};
+}
+
 // The templates as the models' publishers write them.
 const std::vector<TurnTemplate>& templates() {
   static const std::vector<TurnTemplate> kTable = {
-      {"llama-2", pieces_of("llama-2")},
-      {"llama-3", pieces_of("llama-3")},
+      of_family("llama-2", "llama-2"),
+      of_family("llama-3", "llama-3"),
       {"falcon",
        {Turn{{}, {{"\n\n"}}}, Turn{{{"User: "}}, {{"\n\nAssistant:"}}}, Turn{{{" "}}, {{"\n\n"}}}}},
-      {"mpt", pieces_of("chatml")},
-      {"zephyr", pieces_of("zephyr")},
-      {"mistral", pieces_of("mistral"), /*merges_double_newlines=*/false, /*has_system=*/false},
-      {"mistral-0.1", pieces_of("mistral-0.1"), /*merges_double_newlines=*/false,
-       /*has_system=*/false},
+      of_family("mpt", "chatml"),
+      of_family("zephyr", "zephyr"),
+      of_family("mistral", "mistral"),
+      of_family("mistral-0.1", "mistral-0.1"),
       {"plain", {Turn{{kOpening}, {{"\n"}}, {kOpening}}, Turn{{}, {{"\n"}}}, Turn{{}, {{"\n"}}}}},
   };
   return kTable;
@@ -57,6 +63,7 @@ const std::vector<TurnTemplate>& templates_as_coded() {
         Turn{{}, {{"[/INST]"}}}, Turn{{}, {kEos, kBos, {" [INST] "}}}}},
       {"falcon",
        {Turn{{}, {{"\n\n"}}}, Turn{{{"User: "}}, {{"\n\nAssistant:"}}}, Turn{{{" "}}, {{"\n\n"}}}},
+       /*family=*/"",
        /*merges_double_newlines=*/true},
       {"mpt",
        {Turn{{{"<|im_start|>system\n"}}, {{"<|im_end|>\n"}}},
@@ -98,11 +105,9 @@ std::string template_of(model::Family family, const Tokenizer& tokenizer, const 
   const std::optional<std::string> published =
       tokenizer::read_tokenizer_config(folder).chat_template;
   if (published)
-    if (const auto known = tokenizer::recognized_chat_template(*published)) {
-      if (known->name == "chatml") return "mpt";
+    if (const auto known = tokenizer::recognized_chat_template(*published))
       for (const TurnTemplate& row : templates())
-        if (row.name == known->name) return known->name;
-    }
+        if (row.family == known->name) return std::string(row.name);
   if (is_llama_3) return "llama-3";
   if (tokenizer.token_id("<|im_start|>")) return "mpt";
   return published ? std::string(kUnrecognized) : "llama-2";

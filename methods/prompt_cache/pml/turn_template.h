@@ -31,6 +31,8 @@ struct Turn {
 struct TurnTemplate {
   std::string_view name;
   std::array<Turn, 3> turns;  // indexed by Role
+  // The tokenizer::ChatTemplate that the turns are cut from; "" if there is none.
+  std::string_view family = {};
   // Double line feeds of a text become one. The released code does this for "falcon".
   bool merges_double_newlines = false;
   bool has_system = true;     // false: the family's template refuses system texts

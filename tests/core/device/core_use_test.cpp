@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -73,21 +72,22 @@ TEST(CoreUse, SeesACoreThatHasToBeShared) {
 }
 
 TEST(CoreUse, BackgroundWorkOfItsOwnTakesNothingFromIt) {
-  // The rest of the wait is the time that other programs took, and a context switch or two. Other
-  // programs may be busy, so one quiet try of several is enough. If this test counted the time of
-  // BackgroundWork, then each try would have a rest of about 100 ms.
-  double least_rest_ms = 1e9;
-  for (int tries = 0; tries < 20 && least_rest_ms >= 50; ++tries) {
+  // Time that no thread of this process had the core is time that other programs took. The wait
+  // without the background work is that time; with the background work it would be longer by
+  // background_ms. A thread that is moved to the core or started late may shift a try by some
+  // milliseconds, so one of several tries is enough.
+  bool is_seen = false;
+  for (int tries = 0; tries < 20 && !is_seen; ++tries) {
     const CoreUse use = on_one_core(2, [](int thread) {
       thread_local std::optional<BackgroundWork> background;  // until the thread ends
       if (thread == 1) background.emplace();
       spin_for(std::chrono::milliseconds(100));
     });
     if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
-    EXPECT_GT(use.background_ms, 20);
-    least_rest_ms = std::min(least_rest_ms, use.waited_ms - use.background_ms);
+    const double others_ms = use.wall_ms - use.cpu_ms;
+    is_seen = use.waited_ms - use.background_ms < others_ms + use.background_ms / 2;
   }
-  EXPECT_LT(least_rest_ms, 50);
+  EXPECT_TRUE(is_seen);
 }
 
 TEST(CoreUse, JudgesByTheShareThatWasLost) {

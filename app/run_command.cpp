@@ -54,6 +54,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .settings = {.context = context, .device = context.device},
       .gpu = context.runtime != nullptr ? context.runtime->description() : "",
       .measure_machine = [&] { return measured_machine(context, common); },
+      .fresh_machine = common.fresh_calibration,
       .sources = experiments::sources_of(experiment),
       .shard = shard,
       .available_bytes = [&] { return available_bytes_for(context); }};

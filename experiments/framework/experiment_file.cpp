@@ -46,6 +46,10 @@ class Parser {
     return std::move(experiment_);
   }
 
+  // The keys of "settings", such as "settings.batch", that no model uses since a case of each model
+  // sets the axis.
+  [[nodiscard]] const std::vector<std::string>& unused_settings() const { return unused_settings_; }
+
  private:
   void read_caption() {
     experiment_.name = file_.string("name");
@@ -228,7 +232,9 @@ class Parser {
     for (const ModelChoice& model : experiment_.models) {
       const bool has_case = std::any_of(
           kept.begin(), kept.end(), [&](const AxisValues& one) { return is_case_of(one, model); });
-      if (!has_case) kept.push_back(case_of_settings(model, first, settings));
+      if (has_case) continue;
+      kept.push_back(case_of_settings(model, first, settings));
+      all_models_have_cases_ = false;
     }
     experiment_.cases = has_none ? std::vector<AxisValues>{{}} : std::move(kept);
   }
@@ -293,6 +299,8 @@ class Parser {
     for (const Axis& axis : experiment_.kind.axes) {
       const bool is_in_cases = experiment_.cases[0].contains(axis.name);
       if (is_in_cases && are_of_models) settings.allow({axis.name.c_str()});
+      if (is_in_cases && are_of_models && all_models_have_cases_)
+        unused_settings_.push_back("settings." + axis.name);
       for (JsonObject* other : {&settings, &sweep})
         if (is_in_cases && other->has(axis.name) && !(are_of_models && other == &settings))
           raise("{} is in \"cases\" too; keep one of them", other->where(axis.name));
@@ -350,6 +358,8 @@ class Parser {
   JsonObject file_;
   const Vocabulary& vocabulary_;
   Experiment experiment_;
+  bool all_models_have_cases_ = true;  // false: "settings" hold for at least one of them
+  std::vector<std::string> unused_settings_;
 };
 
 // Returns all values that an experiment gives a setting.
@@ -402,6 +412,19 @@ std::string set_by_scale(const Value& file, const std::string& scale,
   return text;
 }
 
+// Throws Error if an override changes one of the `unused` settings.
+void require_effect(const std::vector<std::string>& overrides,
+                    const std::vector<std::string>& unused) {
+  for (const std::string& set : overrides) {
+    const std::string key = set.substr(0, set.find('='));
+    if (std::find(unused.begin(), unused.end(), key) == unused.end()) continue;
+    raise(
+        "--set \"{}\" has no effect, because each model has a case with its own value; change "
+        "\"cases\", or remove them with --set cases=null",
+        set);
+  }
+}
+
 void check_all_scales(const Value& file, const std::string& source, const Vocabulary& vocabulary) {
   for (const std::string& scale : scale_names()) {
     const std::string where = source + " at scale " + scale;
@@ -425,16 +448,18 @@ Experiment parse_experiment(const Value& file, const std::string& source, const 
   experiment.has_stand_in = can_stand_in;
   if (overrides.empty()) return experiment;
   for (const std::string& text : overrides) apply_set(wanted, text, file);
+  Parser parser(wanted, source + " with --set", vocabulary);
   try {
-    experiment = Parser(wanted, source + " with --set", vocabulary).parse(scale);
-    experiment.has_stand_in = can_stand_in;
-    return experiment;
+    experiment = parser.parse(scale);
   } catch (const Error& error) {
     const std::string by_scale = set_by_scale(file, scale, overrides);
     if (by_scale.empty()) throw;
     const std::string fault = error.what();
     raise("{}{}{}", fault, fault.ends_with('.') ? "" : ".", by_scale);
   }
+  require_effect(overrides, parser.unused_settings());
+  experiment.has_stand_in = can_stand_in;
+  return experiment;
 }
 
 Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,

@@ -11,7 +11,9 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/visible.h"
+#include "core/device/context.h"
 #include "core/device/cpu.h"
+#include "core/device/fetch_setting.h"
 #include "experiments/framework/check_groups.h"
 #include "results/folder.h"
 #include "results/identity.h"
@@ -36,11 +38,11 @@ struct KnownMachine {
 };
 
 // Returns the machine that an earlier run stored in the file `path`. If there is no such file, or
-// if it has other `facts` (it is from another machine, or from a run with other threads or another
-// instruction set), measures the machine and stores it.
+// if it has other `facts` (it is from another machine, or from a run with other threads, another
+// instruction set or other prefetching), measures the machine and stores it.
 Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
                    const Fields& facts, RunObserver& observer) {
-  if (std::filesystem::exists(path)) {
+  if (!options.fresh_machine && std::filesystem::exists(path)) {
     try {
       KnownMachine saved = read_fields<KnownMachine>(read_json(path));
       if (saved.facts == facts) return std::move(saved.machine);
@@ -63,6 +65,10 @@ Fields facts_of(const RunOptions& options) {
                   {"threads", context.threads},
                   {"isa", name_of(context.isa)}};
   if (!options.gpu.empty()) facts["gpu"] = options.gpu;
+  // A calibration that was kept must not replace the user's settings, and these must not outlive
+  // the variables.
+  if (const auto given = given_fetch()) facts["fetch"] = text_of(*given);
+  if (const auto given = given_weight_fetch()) facts["weight_fetch"] = text_of(*given);
   return facts;
 }
 

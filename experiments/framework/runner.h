@@ -29,6 +29,7 @@ struct RunOptions {
   RunSettings settings;
   std::string gpu;  // DeviceRuntime::description() of the GPU that computes; "": none does
   std::function<Machine()> measure_machine;  // called once per folder and machine
+  bool fresh_machine = false;   // calls measure_machine also if an earlier run kept the machine
   bool measures_limits = true;  // false: measure_machine only looks facts up, which takes no time
   // Fingerprints of the input files, in the form of results::identity_fields().
   Fields sources;

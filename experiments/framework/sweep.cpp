@@ -165,8 +165,12 @@ void add_groups(const Group& like, const std::vector<std::vector<AxisValue>>& ax
 }
 
 void check_size(const Experiment& experiment) {
-  double points = static_cast<double>(experiment.models.size() * experiment.dtypes.size() *
-                                      experiment.methods.size() * experiment.cases.size());
+  int64_t cases = 0;  // of all models
+  for (const ModelChoice& model : experiment.models)
+    cases += std::count_if(experiment.cases.begin(), experiment.cases.end(),
+                           [&](const AxisValues& one) { return is_case_of(one, model); });
+  double points = static_cast<double>(cases) *
+                  static_cast<double>(experiment.dtypes.size() * experiment.methods.size());
   for (const auto& values : axis_values_in(experiment.cases[0], experiment))
     points *= static_cast<double>(values.size());
   if (points > static_cast<double>(kMostPoints))

@@ -339,6 +339,22 @@ TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
             std::string::npos);
 }
 
+TEST(ExperimentFile, AnOverrideOfASettingThatNoModelUsesIsRefused) {
+  Json file = sample_file();
+  file.erase("scales");
+  file["settings"]["shared_tokens"] = 2;
+  file["cases"] = {{{"model", "models/a"}, {"shared_tokens", 8}},
+                   {{"model", "llama-2-7b"}, {"shared_tokens", 4}}};
+  EXPECT_EQ(parse_message(file), "");
+  EXPECT_EQ(parse_message(file, {"settings.new_tokens=3"}), "");
+  EXPECT_NE(parse_message(file, {"settings.shared_tokens=3"})
+                .find("--set \"settings.shared_tokens=3\" has no effect"),
+            std::string::npos);
+  // The remedy, and a model without a case.
+  EXPECT_EQ(parse_message(file, {"settings.shared_tokens=3", "cases=null"}), "");
+  EXPECT_EQ(parse_message(file, {"settings.shared_tokens=3", "models=models/a,models/b"}), "");
+}
+
 TEST(ExperimentFile, ACaseOfSeveralModelsWithOneNameIsRefused) {
   Json file = sample_file();
   file.erase("scales");

@@ -17,6 +17,7 @@
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::experiments {
@@ -108,6 +109,7 @@ class RunnerTest : public ::testing::Test {
               if (!gpu_.empty()) machine.device = MachineDevice{.name = gpu_};
               return machine;
             },
+        .fresh_machine = fresh_machine_,
         .measures_limits = measures_limits_,
         .sources = fields_of(sources_),
         .shard = shard,
@@ -126,6 +128,7 @@ class RunnerTest : public ::testing::Test {
   fs::path out_;
   int64_t available_bytes_ = kUnknownBytes;
   bool mix_ = false;
+  bool fresh_machine_ = false;
   bool measures_limits_ = true;
   std::string gpu_;
   Json sources_ = Json::object();
@@ -167,6 +170,30 @@ TEST_F(RunnerTest, AMachineThatIsNoneIsNamedWithItsFile) {
       EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
   }
   EXPECT_EQ(message("/machine", good["machine"]), "");
+}
+
+// The machine that a folder keeps has a calibration, which replaces the context's prefetching.
+TEST_F(RunnerTest, AKeptMachineIsNotUsedWithOtherPrefetchingOrIfAFreshOneIsWanted) {
+  InstantKind kind;
+  CountingObserver observer;
+  const auto machines_of_next = [&] {
+    const int before = observer.machines;
+    std::ofstream(out_ / "records.jsonl").flush();  // nothing is measured yet
+    (void)run(kind, observer);
+    return observer.machines - before;
+  };
+  (void)run(kind, observer);
+  EXPECT_EQ(machines_of_next(), 0);
+  {
+    const reprise::testing::EnvironmentVariable given("REPRISE_FETCH", "l2:4096:0");
+    EXPECT_EQ(machines_of_next(), 1);
+    EXPECT_EQ(machines_of_next(), 0);
+    const reprise::testing::EnvironmentVariable other("REPRISE_WEIGHT_FETCH", "l2:2048");
+    EXPECT_EQ(machines_of_next(), 1);
+  }
+  EXPECT_EQ(machines_of_next(), 1);
+  fresh_machine_ = true;
+  EXPECT_EQ(machines_of_next(), 1);
 }
 
 TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {

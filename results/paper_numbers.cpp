@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/lower_case.h"
 #include "results/data_dir.h"
+#include "results/means.h"
 #include "results/placeholders.h"
 #include "results/statistics.h"
 
@@ -82,6 +83,16 @@ bool is_same_data(const std::string& path, const std::string& name) {
          std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin());
 }
 
+// Reads a list whose entries are all texts. `where` is its place in the file.
+std::vector<std::string> names_of(const Values& list, const std::string& where) {
+  std::vector<std::string> names;
+  for (const Value& name : list) {
+    if (!name.is_text()) raise("{} must hold names, found {}", where, shown(name));
+    names.push_back(name.text());
+  }
+  return names;
+}
+
 // Reads an object whose values are all texts.
 std::map<std::string, std::string> texts_of(JsonObject object) {
   std::map<std::string, std::string> texts;
@@ -103,6 +114,7 @@ PaperNumbers::PaperNumbers(const Value& json, const std::string& source) {
   hardware_ = file.string("hardware");
   label_ = file.string("label", "paper");
   units_ = texts_of(file.object("metrics"));
+  if (file.has("mean_of")) mean_of_ = names_of(file.list("mean_of"), file.where("mean_of"));
   if (file.has("csv")) {
     read_csv(file.object("csv"));
   } else {
@@ -249,6 +261,17 @@ const PaperNumbers::Row* PaperNumbers::find(const Fields& settings) const {
   return found == rows_.end() ? nullptr : &*found;
 }
 
+void PaperNumbers::keep_means_of(const std::vector<std::string>& sets) {
+  const bool are_the_papers =
+      sets.size() == mean_of_.size() &&
+      std::all_of(mean_of_.begin(), mean_of_.end(), [&](const std::string& name) {
+        return std::any_of(sets.begin(), sets.end(),
+                           [&](const std::string& set) { return is_same_data(set, name); });
+      });
+  if (!are_the_papers)
+    std::erase_if(rows_, [](const Row& row) { return file_in(row.settings) == kMeanSetting; });
+}
+
 Metrics PaperNumbers::at(const Fields& settings) const {
   const Row* row = find(settings);
   return row == nullptr ? Metrics() : row->metrics;
@@ -270,11 +293,26 @@ PaperNumbers load_paper_numbers(const std::string& name) {
   return {read_json(path), path.string()};
 }
 
+namespace {
+
+// The data sets over which the manifest takes means; none if it takes no means.
+std::vector<std::string> averaged_sets(const Manifest& manifest) {
+  std::vector<std::string> sets;
+  const auto values = manifest.settings.axes.find(manifest.mean_over);
+  if (values == manifest.settings.axes.end()) return sets;
+  for (const Value& value : values->second)
+    if (value.is_text()) sets.push_back(value.text());
+  return sets;
+}
+
+}  // namespace
+
 std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest) {
   std::vector<PaperNumbers> papers;
   std::set<std::string> labels;
   for (const std::string& name : manifest.paper_numbers) {
     PaperNumbers& paper = papers.emplace_back(load_paper_numbers(name));
+    paper.keep_means_of(averaged_sets(manifest));
     const std::string label = paper.label();
     for (int number = 2; !labels.insert(paper.label()).second; ++number)
       paper.set_label(fmt::format("{} {}", label, number));

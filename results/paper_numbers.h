@@ -5,6 +5,7 @@
 //   label     (optional) heading of a table's column and legend entry, e.g. "A40"; default "paper"
 //   hardware  the machine it was measured on
 //   fixed     {setting: value}, valid for all rows
+//   mean_of   (optional) the data sets whose mean the rows with {"file": "mean"} give
 //   columns   names of settings and metrics, one per cell of a row. A cell of "model" is the last
 //             part of a model's path. A workload's "file" is the end of the file's path ("sts15"),
 //             in upper or lower case
@@ -49,6 +50,9 @@ class PaperNumbers {
   // Name of the CSV file that was not found; "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
+  // Drops the rows of means, unless `sets` (paths or names) are the data sets of mean_of. The
+  // paper's mean over its sets says nothing beside our mean over others.
+  void keep_means_of(const std::vector<std::string>& sets);
   // Returns the values of the row whose settings all match a point's resolved settings; none if
   // there is no such row.
   [[nodiscard]] Metrics at(const Fields& settings) const;
@@ -69,6 +73,7 @@ class PaperNumbers {
 
   std::string source_, hardware_, label_, missing_;
   Fields fixed_;
+  std::vector<std::string> mean_of_;
   std::map<std::string, std::string> units_;
   std::vector<Row> rows_;
 };
@@ -78,8 +83,9 @@ class PaperNumbers {
 std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 
-// Loads the files that a manifest names under "paper_numbers". If several have one label, the
-// second gets "LABEL 2" and so on, since labels are headings of columns and keys.
+// Loads the files that a manifest names under "paper_numbers", with their means only if the
+// manifest has the same data sets. If several have one label, the second gets "LABEL 2" and so on,
+// since labels are headings of columns and keys.
 std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest);
 
 // The numbers of one file that belong to records. `points` has the metrics by Record::point.

@@ -239,6 +239,32 @@ TEST(PaperNumbers, ASweptDataSetIsKnownByItsName) {
   EXPECT_TRUE(at("").empty());
 }
 
+// The paper's mean over its sets must not stand beside a mean over some of them, or over others.
+TEST(PaperNumbers, OfMeansStandBesideMeansOverTheSameSets) {
+  const auto mean_beside = [](const Values& sets) {
+    Manifest manifest;
+    manifest.paper_numbers = {"attn_cache_table8"};
+    manifest.mean_over = "set";
+    manifest.settings.axes["set"] = sets;
+    const PaperNumbers paper = paper_numbers_of(manifest).at(0);
+    const auto at = [&](const char* set) {
+      return paper.at({{"model", "llama-3.2-3b"},
+                       {"weight_format", "f32"},
+                       {"workload", Fields{{"file", "sts"}}},
+                       {"set", set},
+                       {"method", "compute"},
+                       {"method_options", Fields()}});
+    };
+    EXPECT_EQ(at("sts15").at("score").value, 0.7476);
+    return !at("mean").empty();
+  };
+  EXPECT_TRUE(mean_beside({"sts13", "sts14", "sts15", "sts16"}));
+  EXPECT_TRUE(mean_beside({"sts/STS16-en-test", "sts15", "sts14", "sts13"}));
+  EXPECT_FALSE(mean_beside({"sts15", "sts16"}));
+  EXPECT_FALSE(mean_beside({"sts12", "sts14", "sts15", "sts16"}));
+  EXPECT_FALSE(mean_beside({"sts12", "sts13", "sts14", "sts15", "sts16"}));
+}
+
 // Data sets are recognized by the folder names of SentEval and GLUE, and by names that a user may
 // choose.
 TEST(PaperNumbers, ADataSetIsKnownBySentEvalsAndGluesNames) {

@@ -103,8 +103,8 @@ class AttentionRun {
       lanes_[m].report([&](std::string_view name, double value, std::string_view unit) {
         one.metrics[std::string(name)] = {.value = value, .unit = std::string(unit)};
       });
-      add_attention_metrics(problem_, samples_, m, machine, one);
       add_layer_metrics(problem_, group_.dtype, layer_, one);
+      add_attention_metrics(problem_, samples_, m, machine, one);
       one.set(kKvMb, static_cast<double>(lanes_[m].kv_peak_bytes()) * 1e-6);
       one.answers = answers_of(m);
       one.memory = {{"kv_peak_bytes", lanes_[m].kv_peak_bytes()},

@@ -152,13 +152,14 @@ void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCost
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
                            size_t m, const Machine& machine, Measurement& out) {
   const AttentionSamples& samples = group[m];
+  // The parts were timed after all turns, so the turns' mark is not theirs: they come before it.
+  for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
   samples.taking.add_to(out);
   const std::vector<double> latency_us =
       each(samples, [](const AttentionTurn& turn) { return turn.latency_us; });
   out.sample(kLatencyUs, latency_us);
   out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
   out.summarize_timed(kStepUs, each(samples, step_us));
-  for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
   // b * n_c / t [ChunkAttention §4.1], with n_c times the median time of a step as t. The median
   // stands for the mean: samples are evenly spread over the n_c steps, whose times grow evenly, so
   // without disturbances both are equal.

@@ -49,7 +49,8 @@ struct LayerSamples {
 };
 
 // Adds samples and metrics of method `m` of a group to `out`. `group` has the samples of all
-// methods; speedups are ratios to the first method, turn by turn.
+// methods; speedups are ratios to the first method, turn by turn. Must be called after
+// add_layer_metrics(): it sets out.disturbed, and the layers were timed apart from the turns.
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
                            size_t m, const Machine& machine, Measurement& out);
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,

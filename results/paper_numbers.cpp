@@ -308,11 +308,12 @@ std::vector<std::string> averaged_sets(const Manifest& manifest) {
 }  // namespace
 
 std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest) {
+  const std::vector<std::string> sets = averaged_sets(manifest);
   std::vector<PaperNumbers> papers;
   std::set<std::string> labels;
   for (const std::string& name : manifest.paper_numbers) {
     PaperNumbers& paper = papers.emplace_back(load_paper_numbers(name));
-    paper.keep_means_of(averaged_sets(manifest));
+    paper.keep_means_of(sets);
     const std::string label = paper.label();
     for (int number = 2; !labels.insert(paper.label()).second; ++number)
       paper.set_label(fmt::format("{} {}", label, number));

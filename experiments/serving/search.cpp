@@ -26,8 +26,7 @@ class Search {
  public:
   Search(const std::function<RateTrial(double, int64_t)>& trial, const SearchOptions& options)
       : trial_(trial), options_(options) {
-    rule_ = {.percentile = options.percentile,
-             .confidence = 1 - (1 - options.confidence) / static_cast<double>(options.most_trials)};
+    rule_ = decision_rule(options);
   }
 
   SearchResult run() {
@@ -51,7 +50,8 @@ class Search {
     } else {
       while (rate > options_.least_rps) {
         result_.is_out_of_reach = is_out_of_reach(result_.steps.back().total);
-        if (result_.is_out_of_reach) return;
+        result_.is_too_small = is_too_small(result_.steps.back());
+        if (result_.is_out_of_reach || result_.is_too_small) return;
         rate = std::max(rate / 2, options_.least_rps);
         if (try_rate(rate)) return;
       }
@@ -63,6 +63,13 @@ class Search {
   [[nodiscard]] bool is_out_of_reach(const RateTrial& total) const {
     return total.invalid_reason.empty() && 2 * total.alone >= total.requests &&
            decide(rule_, total.alone, total.alone_over_slo) == SloOutcome::kMissed;
+  }
+
+  // True if the number of requests alone keeps a rate from passing. Lower rates have no more.
+  [[nodiscard]] bool is_too_small(const SearchStep& step) const {
+    return step.total.is_short ||
+           (step.total.invalid_reason.empty() && step.outcome == SloOutcome::kUndecided &&
+            step.total.over_slo == 0);
   }
 
   bool try_rate(double rate_rps) {
@@ -84,6 +91,7 @@ class Search {
     step.total.alone += one.alone;
     step.total.alone_over_slo += one.alone_over_slo;
     step.total.invalid_reason = one.invalid_reason;
+    step.total.is_short = one.is_short;
     step.outcome = decide(rule_, step.total.requests, step.total.over_slo);
   }
 
@@ -114,7 +122,13 @@ RateTrial trial_of(const Verdict& verdict) {
           .alone_over_slo = verdict.alone_over_slo,
           .invalid_reason = reasons > 0            ? verdict.reasons.front()
                             : is_unstable(verdict) ? kQueueGrew
-                                                   : ""};
+                                                   : "",
+          .is_short = verdict.is_short};
+}
+
+EarlyStopping decision_rule(const SearchOptions& options) {
+  return {.percentile = options.percentile,
+          .confidence = 1 - (1 - options.confidence) / static_cast<double>(options.most_trials)};
 }
 
 SearchResult search(const std::function<RateTrial(double rate_rps, int64_t trial)>& trial,

@@ -8,8 +8,9 @@
 // at first_rps, rates are doubled or halved until one rate passes and a higher rate does not. Then
 // the range between the two is bisected at geometric means.
 //
-// Halving ends early if no lower rate can pass: at least half of the requests had the server to
-// themselves, and decide() finds that these requests miss the service level.
+// Halving ends early if no lower rate can pass. Either at least half of the requests had the server
+// to themselves, and decide() finds that these requests miss the service level, or all trials of a
+// rate together have too few requests for any decision.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct RateTrial {
   int64_t over_slo = 0;                   // ended requests not within the service level
   int64_t alone = 0, alone_over_slo = 0;  // of the requests that had the server to themselves
   std::string invalid_reason;             // "": VALID
+  bool is_short = false;                  // see Verdict
 };
 
 // Returns the counts of a run whose rules include the service level. A run that is INVALID only
@@ -44,6 +46,9 @@ struct SearchOptions {
   double percentile = 0.99, confidence = 0.95;  // for the decision on each rate
 };
 
+// Returns the rule for the decision on each rate.
+[[nodiscard]] EarlyStopping decision_rule(const SearchOptions& options);
+
 struct SearchStep {
   double rate_rps = 0;
   SloOutcome outcome = SloOutcome::kUndecided;
@@ -55,7 +60,8 @@ struct SearchResult {
   double highest_rps = 0;  // highest rate that passed; 0: none did
   // The lowest rate that did not pass; infinity if all up to most_rps passed.
   double above_rps = std::numeric_limits<double>::infinity();
-  bool is_out_of_reach = false;   // halving ended early, at the last step
+  // Halving ended early, at the last step, because of the requests' times or of their number.
+  bool is_out_of_reach = false, is_too_small = false;
   std::vector<SearchStep> steps;  // rates in the order they were tried
 };
 

@@ -138,6 +138,7 @@ Verdict judge(const RequestLog& log, const ValidityRules& rules, const std::stri
   if (!stop_reason.empty()) verdict.reasons.push_back(stop_reason);
   const Counts counts = count(log, rules);
   verdict.ended = counts.ended;
+  verdict.is_short = stop_reason.empty() && counts.ended < rules.least_requests;
   judge_size(counts, duration_s(log), rules, verdict);
   judge_load(counts, rules, verdict);
   judge_slo(counts, rules, verdict);

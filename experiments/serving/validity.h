@@ -49,6 +49,7 @@ struct Verdict {
   int64_t alone = 0, alone_over_slo = 0;
   int64_t over_allowed = -1;  // most over_slo that meets the level; -1: too few ended
   bool is_too_small = false;  // too few ended to bound the percentile; reasons.back() says so
+  bool is_short = false;      // a run that was not given up has fewer than least_requests
   bool queue_grew = false;    // queue_grew() of the log
 
   [[nodiscard]] bool is_valid() const { return reasons.empty(); }

@@ -1,5 +1,6 @@
 #include "experiments/kinds/serving/rate_search.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -29,7 +30,8 @@ Fields fields_of(const serving::SearchStep& step) {
 
 // A growing queue ends a search as a missed service level does, but an INVALID run may have another
 // cause than the server: too few requests for its duration, or a client that sent them late.
-std::vector<std::string> reservations_of(const serving::SearchResult& found) {
+std::vector<std::string> reservations_of(const serving::SearchResult& found,
+                                         const serving::SearchOptions& options) {
   std::vector<std::string> reservations;
   for (const serving::SearchStep& step : found.steps) {
     const std::string& reason = step.total.invalid_reason;
@@ -45,10 +47,20 @@ std::vector<std::string> reservations_of(const serving::SearchResult& found) {
         "the service level",
         last.alone_over_slo, last.alone));
   }
+  if (found.is_too_small) {
+    const serving::SearchStep& last = found.steps.back();
+    reservations.push_back(fmt::format(
+        "no lower rate was tried: the {} requests of {} are too few to decide on any rate{}",
+        last.total.requests, last.trials == 1 ? "one run" : fmt::format("{} runs", last.trials),
+        last.total.is_short
+            ? ""
+            : fmt::format(" ({} are needed)", decision_rule(options).least_requests(0))));
+  }
   return reservations;
 }
 
-void add_search(const serving::SearchResult& found, Measurement& out) {
+void add_search(const serving::SearchResult& found, const serving::SearchOptions& options,
+                Measurement& out) {
   Values steps;
   int64_t runs = 0;
   for (const serving::SearchStep& step : found.steps) {
@@ -59,16 +71,31 @@ void add_search(const serving::SearchResult& found, Measurement& out) {
   out.set(kHighestRps, found.highest_rps);
   if (std::isfinite(found.above_rps)) out.set(kAboveRps, found.above_rps);
   out.set(kSearchRuns, static_cast<double>(runs));
-  serving::add_to_verdict({.reservations = reservations_of(found)}, out);
+  serving::add_to_verdict({.reservations = reservations_of(found, options)}, out);
+}
+
+serving::SearchOptions options_of(const ServingAxes& axes) {
+  return {.first_rps = axes.arrivals.rate_rps,
+          .resolution = axes.search.search_resolution,
+          .most_trials = axes.search.search_trials,
+          .percentile = axes.rules.slo_share};
+}
+
+// The requests that a run needs at least: for its rules, and for all trials together to decide.
+int64_t least_requests_of(const ServingAxes& axes, double rate_rps) {
+  constexpr double kSpare = 1.2;  // drawn arrivals may take less time than on average
+  const int64_t trials = axes.search.search_trials;
+  const int64_t decides = serving::decision_rule(options_of(axes)).least_requests(0);
+  const double for_duration = std::ceil(kSpare * rate_rps * axes.rules.least_duration_s);
+  return std::max({static_cast<int64_t>(for_duration), axes.rules.least_requests,
+                   (decides + trials - 1) / trials});
 }
 
 RateTrialGroup trial_at(const Group& group, double rate_rps, int64_t number) {
   RateTrialGroup trial{.group = group, .axes = group.axes_as<ServingAxes>()};
   trial.axes.arrivals.rate_rps = rate_rps;
   trial.group.seeds.arrivals += static_cast<uint64_t>(number);
-  constexpr double kSpare = 1.2;  // drawn arrivals may take less time than on average
-  const auto needed =
-      std::llround(std::ceil(kSpare * rate_rps * trial.axes.rules.least_duration_s));
+  const int64_t needed = least_requests_of(trial.axes, rate_rps);
   int64_t& requests = trial.axes.source.options.requests;
   if (requests == 0 || requests >= needed) return trial;
   requests = needed;
@@ -116,11 +143,8 @@ Measurement search_rate(const Group& group,
     runs[rate_rps] = std::move(made.measured);
     return serving::trial_of(made.verdict);
   };
-  const serving::SearchResult found =
-      serving::search(trial, {.first_rps = axes.arrivals.rate_rps,
-                              .resolution = axes.search.search_resolution,
-                              .most_trials = axes.search.search_trials,
-                              .percentile = axes.rules.slo_share});
+  const serving::SearchOptions options = options_of(axes);
+  const serving::SearchResult found = serving::search(trial, options);
   Measurement out =
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
   if (out.metrics.empty())
@@ -132,7 +156,7 @@ Measurement search_rate(const Group& group,
       if (name == "verdict" || name == "reasons" || name == "slo") out.answers[name] = value;
     out.set(serving::kIsValid, 1);
   }
-  add_search(found, out);
+  add_search(found, options, out);
   return out;
 }
 

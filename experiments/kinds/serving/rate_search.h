@@ -21,8 +21,8 @@ namespace reprise::experiments {
 void check_rate_search(const ServingAxes& axes);
 
 // One run of the search: the group and its axes, changed to the run's rate, to the run's seed of
-// arrivals, and to enough requests for the least duration. With fewer requests a run at a high rate
-// would be too short to be VALID.
+// arrivals, and to enough requests for its rules and for the decision on the rate. With fewer
+// requests a run at a high rate would be too short to be VALID, and a low rate could not pass.
 struct RateTrialGroup {
   Group group;
   ServingAxes axes;

@@ -103,6 +103,34 @@ TEST(Search, ARateThatStaysUndecidedOrIsInvalidDoesNotPass) {
   EXPECT_EQ(bounded.steps[2].trials, 1);
 }
 
+// Four trials of 100 requests are too few for p99 even if none misses the service level, and at a
+// lower rate there are no more of them.
+TEST(Search, StopsHalvingWhereTheRequestsAreTooFewToDecide) {
+  const auto few = [](const RateTrial& trial) {
+    return search([=](double, int64_t) { return trial; }, {.first_rps = 1, .most_trials = 4});
+  };
+  for (const RateTrial& trial :
+       {RateTrial{.requests = 100},
+        RateTrial{.requests = 60, .invalid_reason = "60 requests ended", .is_short = true}}) {
+    const SearchResult result = few(trial);
+    EXPECT_TRUE(result.is_too_small);
+    EXPECT_EQ(result.steps.size(), 1u);
+    EXPECT_EQ(result.highest_rps, 0);
+  }
+  for (const RateTrial& trial : {RateTrial{.requests = 1000, .over_slo = 10},
+                                 RateTrial{.requests = 100, .invalid_reason = "sent late"}}) {
+    EXPECT_FALSE(few(trial).is_too_small);
+    EXPECT_GT(few(trial).steps.size(), 5u);
+  }
+}
+
+TEST(Search, OnlyARunThatWasNotGivenUpIsShort) {
+  const ValidityRules rules{.least_duration_s = 0, .least_requests = 101};
+  EXPECT_TRUE(judge(served_log(100), rules).is_short);
+  EXPECT_FALSE(judge(served_log(100), rules, "given up").is_short);
+  EXPECT_FALSE(judge(served_log(101), rules).is_short);
+}
+
 TEST(Search, ARunThatIsTooSmallByItselfIsATrialAllTheSame) {
   ValidityRules rules{.least_duration_s = 0, .least_requests = 1, .slo = {.ttft_s = 0.6}};
   const Verdict small = judge(served_log(100), rules);

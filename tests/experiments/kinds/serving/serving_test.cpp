@@ -526,6 +526,60 @@ TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
   for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
 }
 
+// 40 requests in each of 4 runs cannot decide on p99, so each run draws 109. That the search begins
+// at a low rate, for which 40 requests would take long enough, is what matters.
+TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsDecisionNeeds) {
+  Json changes = unshared(8, {{"output_tokens", 1},
+                              {"requests", 40},
+                              {"arrivals", "poisson"},
+                              {"rate_rps", 1.0},
+                              {"most_in_flight", nullptr},
+                              {"least_duration_s", 10.0},
+                              {"modelled_step_ms", 1.0},
+                              {"slo_ttft_ms", 100.0},
+                              {"slo_share", 0.99},
+                              {"search", "highest_rate"},
+                              {"search_resolution", 1.0}});
+  EXPECT_GT(value_of(measured(changes).at(0), "highest_rps"), 1);
+  changes["settings"]["least_requests"] = 120;
+  const Measured larger = measured(changes).at(0);
+  EXPECT_EQ(value_of(larger, "is_valid"), 1);
+  EXPECT_GE(larger.answers.at("search")[0]["requests"], 120);
+}
+
+// Twenty conversations of two turns cannot grow.
+TEST_F(Serving, ASearchWithTooFewRequestsEndsAndSaysSo) {
+  Json changes = {{"methods", {"paged"}},
+                  {"workload", "conversations"},
+                  {"settings",
+                   {{"shared_tokens", nullptr},
+                    {"requests", nullptr},
+                    {"conversations", 20},
+                    {"turns", 2},
+                    {"arrivals", "constant"},
+                    {"rate_rps", 20.0},
+                    {"most_in_flight", nullptr},
+                    {"least_duration_s", 1.0},
+                    {"modelled_step_ms", 0.1},
+                    {"slo_ttft_ms", 100.0},
+                    {"slo_share", 0.99},
+                    {"search", "highest_rate"},
+                    {"search_trials", 1}}}};
+  for (const int least : {20, 41}) {
+    changes["settings"]["least_requests"] = least;
+    const Measured run = measured(changes).at(0);
+    EXPECT_EQ(value_of(run, "search_runs"), 1);
+    EXPECT_EQ(value_of(run, "highest_rps"), 0);
+    EXPECT_EQ(value_of(run, "is_valid"), 0);
+    EXPECT_NE(run.answers.at("reservations")
+                  .dump()
+                  .find("no lower rate was tried: the 40 requests "
+                        "of one run are too few to decide"),
+              std::string::npos)
+        << run.answers;
+  }
+}
+
 // Conversations have a fixed number of requests, here 40. Above 40 requests a second they take less
 // than the least duration.
 TEST_F(Serving, ASearchThatAnInvalidRunEndedSaysSo) {
@@ -597,7 +651,7 @@ TEST_F(Serving, ASearchForAServiceLevelThatNoRateMeetsEnds) {
   const Measured run = measured(changes).at(0);
   EXPECT_EQ(value_of(run, "highest_rps"), 0);
   EXPECT_EQ(value_of(run, "search_runs"), 1);
-  EXPECT_NE(run.answers.at("reservations").dump().find("no lower rate was tried: 24 of the 24 "),
+  EXPECT_NE(run.answers.at("reservations").dump().find("no lower rate was tried: 299 of the 299 "),
             std::string::npos)
       << run.answers;
 }

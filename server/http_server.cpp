@@ -197,9 +197,18 @@ struct Connection {
     return net::error::timed_out;
   }
 
-  // Returns false if the other end has gone or did not take all bytes in time.
+  // Returns false if the other end has gone, or did not take the next kSendBufferBytes within
+  // `timeout`. A client that goes on reading gets a long answer whole, however slow its line is.
   bool send(std::string_view bytes, milliseconds timeout) {
-    const Clock::time_point until = Clock::now() + timeout;
+    while (!bytes.empty()) {
+      const std::string_view slice = bytes.substr(0, kSendBufferBytes);
+      if (!send_slice(slice, Clock::now() + timeout)) return false;
+      bytes.remove_prefix(slice.size());
+    }
+    return true;
+  }
+
+  bool send_slice(std::string_view bytes, Clock::time_point until) {
     while (!bytes.empty()) {
       error_code fault;
       bytes.remove_prefix(socket.write_some(net::buffer(bytes.data(), bytes.size()), fault));

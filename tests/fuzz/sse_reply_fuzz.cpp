@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   server::CompletionStream stream;
   stream.feed(bytes.substr(0, split), 0.5);
   stream.feed(bytes.substr(split), 1.5);
-  const server::CompletionAnswer answer = stream.take(data[0] % 8);
+  const server::CompletionAnswer answer = stream.take(data[0] % 8, data[0] % 16 < 8);
   for (size_t i = 1; i < answer.token_s.size(); ++i)
     if (!(answer.token_s[i] >= answer.token_s[i - 1])) std::abort();
   if (!answer.token_ids.empty() && answer.token_ids.size() != answer.token_s.size()) std::abort();

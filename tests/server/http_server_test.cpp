@@ -43,6 +43,8 @@ class HttpServerTest : public ::testing::Test {
                 while (write(std::string(65536, 'x'))) ++flooded_;
                 flood_ended_ = true;
               }};
+    if (call.path == "/long")
+      return {.content_type = "text/plain", .body = std::string(size_t{4} << 20, 'y')};
     return {.content_type = "text/plain", .body = call.method + " " + call.body};
   }
 
@@ -293,6 +295,20 @@ TEST_F(HttpServerTest, WhoDoesNotReadIsCutOff) {
   for (int i = 0; i < 200 && !flood_ended_; ++i) std::this_thread::sleep_for(milliseconds(20));
   EXPECT_TRUE(flood_ended_);
   EXPECT_LT(flooded_, 100);  // the number is bounded by the system's buffers
+}
+
+// The whole answer takes some four times as long as 64 KiB of it may.
+TEST_F(HttpServerTest, WhoReadsSlowlyGetsALongAnswerWhole) {
+  RawClient client(port(), 65536);
+  client.send(get_text("/long", "Connection: close\r\n"));
+  size_t bytes = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::string more = client.receive(); !more.empty(); more = client.receive()) {
+    bytes += more.size();
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_GT(bytes, size_t{4} << 20);
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 3 * kSmall.write_timeout);
 }
 
 TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {

@@ -163,7 +163,7 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   exchange.end_s = s.clock.now_s();
   const double lasted_s = exchange.end_s - exchange.sent_s;
   const bool is_whole = is_ok || stream.is_done();  // the connection may break after "[DONE]"
-  exchange.answer = stream.take(question.wanted);
+  exchange.answer = stream.take(question.wanted, is_ok);
   if (exchange.status != 0 && exchange.status != 200)
     exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));
   else if (!exchange.answer.fault.empty())

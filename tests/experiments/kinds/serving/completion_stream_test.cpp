@@ -17,7 +17,7 @@ CompletionAnswer read(const std::vector<std::string>& pieces, int64_t wanted = -
   CompletionStream stream;
   double time_s = 0;
   for (const std::string& piece : pieces) stream.feed(piece, time_s++);
-  return stream.take(wanted);
+  return stream.take(wanted, true);
 }
 
 CompletionAnswer read(const EchoAnswer& answer, int64_t wanted = -1) {

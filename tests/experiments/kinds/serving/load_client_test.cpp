@@ -398,7 +398,10 @@ TEST(LoadClient, WhateverGoesWrongIsTheReasonOfItsRequestAlone) {
         "the server closed the connection"}},
       {6, {{.breaks_off = true}, "the server closed the connection"}},
       {7, {{.pieces = {{.after_s = 1.5, .bytes = "data: [DONE]\n\n"}}}, "silent for 0.3 s"}},
-      {8, {{.pieces = {{.bytes = "data: {\"error\":{\"message\":\"NaN\"}}\n\n"}}}, "NaN"}}};
+      {8, {{.pieces = {{.bytes = "data: {\"error\":{\"message\":\"NaN\"}}\n\n"}}}, "NaN"}},
+      {9,
+       {{.pieces = {{.bytes = "data: {\"choi"}}, .breaks_off = true},
+        "the server closed the connection"}}};
   EchoServer server(serving_model([&](const EchoRequest& request) {
     const Json prompt = Json::parse(request.body)["prompt"];
     const auto found = wrong.find(prompt.back().get<int64_t>() - 100);  // EvenSource's index
@@ -414,7 +417,7 @@ TEST(LoadClient, WhateverGoesWrongIsTheReasonOfItsRequestAlone) {
     EXPECT_EQ(entry.reason, found == wrong.end() ? "" : found->second.second) << entry.index;
   }
   EXPECT_FALSE(result.verdict.is_valid());
-  EXPECT_NE(result.verdict.reasons.front().find("8 of 12 requests were not served, 2 of them: the "
+  EXPECT_NE(result.verdict.reasons.front().find("9 of 12 requests were not served, 3 of them: the "
                                                 "server closed"),
             std::string::npos)
       << result.verdict.reasons.front();

@@ -177,17 +177,21 @@ StepReport Engine::step() {
     explicit Stepping(State& state) : s(state) { s.is_stepping = true; }
     ~Stepping() { s.is_stepping = false; }
   };
-  if (s.compose(report)) {
+  const bool has_rows = s.compose(report);
+  const std::ptrdiff_t earlier = std::ssize(s.untold);  // kept until the step has succeeded
+  if (has_rows) {
     const Stepping stepping(s);
     s.execute(report);
   } else {
     report.end_ns = s.now();
   }
   s.cancel_asked();
-  if (!s.untold.empty()) {
-    std::move(s.untold.begin(), s.untold.end(), std::back_inserter(report.events));
-    s.untold.clear();
-  }
+  // The id of a request that ended before this step may be that of a request of this step.
+  const auto later = s.untold.begin() + earlier;
+  report.events.insert(report.events.begin(), std::move_iterator(s.untold.begin()),
+                       std::move_iterator(later));
+  std::move(later, s.untold.end(), std::back_inserter(report.events));
+  s.untold.clear();
   report.preempted = std::exchange(s.preempted, 0);
   report.restored_tokens = std::exchange(s.restored_tokens, 0);
   report.waiting = static_cast<int32_t>(s.sequences.waiting());

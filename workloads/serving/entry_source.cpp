@@ -273,8 +273,15 @@ void EntrySource::raise_empty() const {
   if (dropped_.too_long > 0)
     reasons.push_back(fmt::format("{} are too long (widen the caps, or set too_long to \"cut\")",
                                   dropped_.too_long));
+  const std::span<const double> times = entries_->times_s();
+  const auto latest = std::max_element(times.begin(), times.end());
+  const bool begins_late = latest != times.end() && *latest < options_.window_start_s;
   if (const int64_t outside = all - dropped_.by_rule - dropped_.too_long; outside > 0)
-    reasons.push_back(fmt::format("{} are outside the window (widen window_s)", outside));
+    reasons.push_back(fmt::format(
+        "{} are outside the window ({})", outside,
+        begins_late ? fmt::format("window_start_s is {:g}, and the last request is at {:g} s",
+                                  options_.window_start_s, *latest)
+                    : "widen window_s"));
   raise("{}: no request is left of {}: {}", where, all, fmt::join(reasons, ", "));
 }
 

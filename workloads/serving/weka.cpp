@@ -3,8 +3,14 @@
 //
 // A file is a JSON object {id, block_size, hash_id_scope, requests}. A request is {t (s), type,
 // in, out, hash_ids, api_time (s), think_time (s)} with an id for each whole block of its `in`
-// tokens; `out` tokens were generated. A request of type "subagent" holds the requests of another
-// agent [kv-cache-tester, Weka; SemiAnalysis].
+// tokens, and in some sets also for a partly filled last block; `out` tokens were generated. A
+// request of type "subagent" holds the requests of another agent [kv-cache-tester, Weka;
+// SemiAnalysis].
+//
+// Times of an agent within another count from its own beginning, and its `t` and duration_ms are
+// those of its answer (kv-cache-tester); or all times count from the conversation's beginning, and
+// its `t` is that of its beginning. In the first form no inner time exceeds the agent's `t`, in the
+// second none is below it, which tells the two apart.
 //
 // The source reads such a file, JSON Lines with one conversation a line, or a folder of both. Equal
 // ids mean equal blocks only within a conversation, unless hash_id_scope is "global". An agent's
@@ -172,12 +178,13 @@ class WekaReader {
     numbers_ = scope == "local" ? &local_ : &global_;
     local_.clear();
     trace_->begin_conversation();
-    (void)read_agent(conversation, "", 0, {});
+    (void)read_agent(conversation, "", 0, 0, {});
   }
 
-  // Reads an agent's requests. Their times count from `begin_s`; the first one waits for `before`.
-  // Returns the agent's last answers.
-  Answers read_agent(JsonObject& agent, const std::string& path, double begin_s,
+  // Reads an agent's requests. The first one waits for `before`. If the agent works for another,
+  // its recorded time is `agent_t`, and the requests' times count from `begin_s` or from the
+  // conversation's beginning. Returns the agent's last answers.
+  Answers read_agent(JsonObject& agent, const std::string& path, double begin_s, double agent_t,
                      const Answers& before) {
     Answers last = before;
     std::vector<Answers> helpers;  // the last answers of agents that work for this one
@@ -186,12 +193,13 @@ class WekaReader {
       const std::string place = fmt::format("{}requests[{}]", path, number++);
       JsonObject request(value, agent.source(), place);
       const std::string type = request.string("type");
-      const double time_s = begin_s + read_seconds(request, "t", 0);
+      const double recorded_t = read_seconds(request, "t", 0);
+      if (number == 1 && agent_t > 0 && recorded_t >= agent_t) begin_s = 0;
+      const double time_s = begin_s + recorded_t;
       if (type == "subagent") {
-        // The recorded time of a subagent's request is the time of the subagent's answer.
         const double lasted_s = read_seconds(request, "duration_ms", 0, 1e-3);
-        helpers.push_back(
-            read_agent(request, place + ".", std::max(last.end_s, time_s - lasted_s), last));
+        const double inner_begin_s = std::max(last.end_s, time_s - lasted_s);
+        helpers.push_back(read_agent(request, place + ".", inner_begin_s, recorded_t, last));
         continue;
       }
       if (type != "n" && type != "s")
@@ -216,7 +224,9 @@ class WekaReader {
     const int64_t output = request.integer_in("out", 0, kMostTokens);
     std::vector<int64_t> ids = request.integers("hash_ids");
     const int64_t whole = prompt / trace_->block_tokens();
-    if (std::ssize(ids) != whole)
+    const bool has_rest = prompt % trace_->block_tokens() != 0;
+    const bool rest_has_id = has_rest && std::ssize(ids) == whole + 1;
+    if (std::ssize(ids) != whole && !rest_has_id)
       raise("{} has {} ids; {} tokens hold {} whole blocks of {}", request.where("hash_ids"),
             ids.size(), prompt, whole, trace_->block_tokens());
     require_block_ids(request.where("hash_ids"), ids);
@@ -229,8 +239,8 @@ class WekaReader {
       if (is_new) ++next_number_;
       id = found->second;
     }
-    // Tokens after the whole blocks have no id: they are the request's own.
-    if (prompt % trace_->block_tokens() != 0) ids.push_back(next_number_++);
+    // Tokens after the whole blocks are the request's own if they have no id.
+    if (has_rest && !rest_has_id) ids.push_back(next_number_++);
     std::sort(before.entries.begin(), before.entries.end());
     const double end_s = before.end_s;
     return {{trace_->add({.prompt = prompt, .output = output}, ids, std::move(before.entries),

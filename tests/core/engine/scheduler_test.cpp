@@ -330,6 +330,25 @@ TEST_F(Scheduled, ACancellationOfAFailedStepDoesNotEndALaterRequest) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
+// The end of a request that was cancelled or refused between two steps.
+TEST_F(Scheduled, AnEndComesBeforeTheTokensOfALaterRequestWithItsId) {
+  Engine engine = make(8);
+  const auto reports_end_first = [&](FinishReason finish) {
+    engine.submit({.id = 1, .prompt = {5}, .max_new_tokens = 2});
+    const std::vector<TokenEvent> events = engine.run();
+    ASSERT_EQ(events.size(), 3u);
+    EXPECT_EQ(events.front().finish, finish);
+    EXPECT_EQ(events.back().finish, FinishReason::kLength);
+    EXPECT_EQ(tokens_of({events.begin() + 1, events.end()}), (Tokens{{1, {6, 7}}}));
+  };
+  engine.submit({.id = 1, .prompt = {1, 2}, .max_new_tokens = 9});
+  (void)engine.step();
+  EXPECT_TRUE(engine.cancel(1));
+  reports_end_first(FinishReason::kCancelled);
+  engine.submit({.id = 1, .prompt = {}, .max_new_tokens = 9});
+  reports_end_first(FinishReason::kRefused);
+}
+
 // Both requests grow to 8 blocks. The younger one is preempted and waits until the older one has
 // ended.
 TEST_F(Scheduled, ADeadlineDoesNotEndARequestThatHasRun) {

@@ -94,6 +94,33 @@ TEST(Weka, RequestsThatAreDroppedLeaveNoGap) {
   EXPECT_EQ(long_ones->waits_for(), (Waits{{}, {0}, {}}));
 }
 
+// As in SemiAnalysis' sets: times within an agent count from the conversation's beginning, and `t`
+// of the agent is that of its beginning.
+TEST(Weka, TimesOfAnAgentMayCountFromTheConversationsBeginning) {
+  const TempDir dir;
+  const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,
+    "requests": [
+    {"t": 0, "type": "s", "in": 4, "out": 1, "hash_ids": [1], "api_time": 10},
+    {"t": 3600, "type": "subagent", "duration_ms": 20000, "requests": [
+      {"t": 3600, "type": "s", "in": 4, "out": 1, "hash_ids": [2], "api_time": 5},
+      {"t": 3607, "type": "s", "in": 4, "out": 1, "hash_ids": [2], "api_time": 13}]},
+    {"t": 3621, "type": "s", "in": 4, "out": 1, "hash_ids": [3]}]})")});
+  EXPECT_EQ(source->waits_for(), (Waits{{}, {0}, {1}, {0, 2}}));
+  EXPECT_EQ(source->pauses_s(), (std::vector<double>{0, 3590, 2, 1}));
+}
+
+TEST(Weka, APartlyFilledLastBlockMayHaveAnId) {
+  const TempDir dir;
+  const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,
+    "requests": [
+    {"t": 0, "type": "s", "in": 9, "out": 1, "hash_ids": [1, 2, 3]},
+    {"t": 1, "type": "s", "in": 11, "out": 1, "hash_ids": [1, 2, 3]},
+    {"t": 2, "type": "s", "in": 11, "out": 1, "hash_ids": [1, 2]}]})")});
+  const std::vector<ServingRequest> requests = requests_of(*source);
+  EXPECT_EQ(requests[1].shared_tokens, 9);
+  EXPECT_NEAR(static_cast<double>(requests[2].shared_tokens), 8, 1);
+}
+
 TEST(Weka, NamesWhatIsWrong) {
   const TempDir dir;
   const auto refused = [&](const std::string& replaced, const std::string& by,

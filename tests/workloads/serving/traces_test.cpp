@@ -53,7 +53,7 @@ TEST(Azure, TakesAWindowAndTheFirstOfIt) {
   EXPECT_EQ(lengths_of(*make_sample("azure", {.file = file, .requests = 2, .window_start_s = 4})),
             (Lengths{{1, 1}, {20, 3}}));
   expect_error([&] { (void)make_sample("azure", {.file = file, .window_start_s = 20}); },
-               {"no request is left of 5", "window_s"});
+               {"no request is left of 5", "window_start_s is 20", "the last request is at 15.8"});
 }
 
 TEST(Azure, DividesDropsAndCuts) {

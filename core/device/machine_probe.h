@@ -56,6 +56,8 @@ class MachineProbe {
   // does.
   [[nodiscard]] double sample(Limit limit) const;
   [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
+  // Bytes of the buffer that all threads together read in one sample of kDramRead.
+  [[nodiscard]] size_t trial_bytes() const { return buffer_.bytes() / trials_; }
 
  private:
   Context context_;

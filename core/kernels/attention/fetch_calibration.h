@@ -1,7 +1,8 @@
 // Finds the prefetch setting with which attention reads fastest on this machine.
 //
 // The settings take turns. Each trial computes one layer's attention of a decode step: eight
-// sequences of 1024 tokens in a paged KV cache (blocks of 64 tokens, head_dim 128). Each trial
+// sequences in a paged KV cache (blocks of 64 tokens, head_dim 128), which are so long that each
+// thread reads some 4 MiB, or a thread's share of an eighth of the free memory. Each trial
 // reads another layer, so keys and values come from memory, not from the processor's caches.
 #pragma once
 

@@ -47,7 +47,6 @@ class TaskReader {
  private:
   // Returns the number of units that the attention kernel would read together.
   [[nodiscard]] int32_t units_together() const {
-    if (cache_.dtype == DType::kBF16 && (!has_bf16_dot(isa_) || step_head_dim() % 2 != 0)) return 1;
     cpu::AttentionTask task;
     task.kv_dtype = cache_.dtype;
     task.head_dim = step_head_dim();
@@ -56,7 +55,7 @@ class TaskReader {
     task.skipped = segment_.skipped;
     task.units = task_.units;
     task.lanes = task_.units * task_.lanes;
-    return task.units_together();
+    return reads_in_place(cache_.dtype, step_head_dim(), isa_) ? task.units_together() : 1;
   }
   [[nodiscard]] int step_head_dim() const { return static_cast<int>(cache_.head_dim); }
 
@@ -116,6 +115,13 @@ class TaskReader {
 };
 
 }  // namespace
+
+bool reads_in_place(DType kv_dtype, int head_dim, Isa isa) {
+  const bool is_bf16 = kv_dtype == DType::kBF16;
+  if (is_bf16 && has_bf16_dot(isa) && head_dim % 2 == 0) return true;
+  const int lanes = isa >= Isa::kAvx512 ? 16 : isa >= Isa::kAvx2 ? 8 : 4;  // f32 in a vector
+  return head_dim % (is_bf16 ? 2 * lanes : lanes) == 0;
+}
 
 ReadKeys read_keys(const AttentionStep& step, int64_t layer, const Context& context) {
   const std::vector<ScheduleTask>& tasks = step.schedule.tasks;

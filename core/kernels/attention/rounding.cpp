@@ -18,7 +18,7 @@ double mean_error(const ExactHead& head, const Rounding& rounding) {
 
 double rounding_bound(const ExactHead& head, const Rounding& rounding, int64_t head_dim) {
   const double squares = std::min(head.weight_keys, static_cast<double>(head_dim));
-  return rounding.sums * head.norm + (1 + 5 / std::sqrt(squares)) * mean_error(head, rounding);
+  return rounding.sums * head.summed() + (1 + 5 / std::sqrt(squares)) * mean_error(head, rounding);
 }
 
 }  // namespace reprise::kernels

@@ -14,7 +14,7 @@ struct Rounding {
   double queries = 0;  // rounding of q before the product with the keys
   double weights = 0;  // rounding of the softmax weights before the product with the values
   double outputs = 0;
-  double sums = 0;  // bound on all other errors together, relative to || o ||
+  double sums = 0;  // bound on all other errors together, relative to ExactHead::summed()
 };
 
 // The values that bound a head's rounding errors. With weights p_j of the keys, o = sum_j p_j v_j.
@@ -30,6 +30,10 @@ struct ExactHead {
   double weight_spread = 0;  // sum_j p_j^2 (|| v_j || + || o ||)^2
   double query_spread = 0;   // sum_j p_j^2 (|| v_j || + || o ||)^2 scale^2 sum_c (q_c k_jc)^2
   double weight_keys = 0;    // 1 / sum_j p_j^2: the number of keys if all weigh the same
+
+  // The size of what is summed to o. In a head of one or two dimensions, o itself may be close to 0
+  // by chance, but the error of its sum is not.
+  [[nodiscard]] double summed() const { return std::hypot(norm, std::sqrt(weight_spread)); }
 };
 
 // Computes an ExactHead as sums over the keys that a head sees.

@@ -47,7 +47,8 @@ struct LinearCall {
   // any m > 1 in AMX's tiles. Otherwise larger m use oneDNN's product, tile by tile; or the kernels
   // in cpu/ if oneDNN has no fast product for this processor (bf16 without AVX512-BF16, and f32
   // without AVX-512). Results do not depend on the number of threads. A row's bits do not depend on
-  // m if the kernels in cpu/ compute in f32, or with AMX if m > 1; oneDNN does not promise this.
+  // m if the kernels in cpu/ compute in f32 with plain weights (with codes up to m = kCodedRows),
+  // or with AMX if m > 1; oneDNN does not promise this.
   // With a batch-invariant context a row's bits never depend on m: one of the kernels in cpu/ takes
   // any m (in bf16 the kernel for many rows, in AMX's tiles also for m = 1), and codes are never
   // expanded.

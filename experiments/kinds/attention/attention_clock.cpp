@@ -35,8 +35,10 @@ class HostClock final : public AttentionClock {
     return us(work);
   }
   [[nodiscard]] std::string caches() const override {
-    return fmt::format("cold: {} MiB of other memory are read before each timed call",
-                       probe_.buffer_bytes() >> 20);
+    return fmt::format(
+        "cold: {} MiB of other memory are read before each turn, which stores the step's keys and "
+        "values and then computes attention",
+        probe_.trial_bytes() >> 20);
   }
 
  private:

@@ -268,10 +268,13 @@ MemoryNeed AttentionKind::memory_need(const Group& group) {
   const double weights = layer_bytes(problem, width_of(group, context_.device), group.dtype);
   return {
       .bytes = caches + weights,
-      .of_what = fmt::format("{:.2f} GiB for keys and values of {} sequences of {} tokens ({} "
-                             "of them shared) in {}",
-                             (caches + weights) / 0x1p30, problem.batch, problem.sequence_tokens(),
-                             problem.shared_tokens, name_of(problem.kv_dtype))};
+      .of_what = fmt::format(
+          "{:.2f} GiB for keys and values of {} sequences of {} tokens ({} of them shared) in {}{}",
+          caches / 0x1p30, problem.batch, problem.sequence_tokens(), problem.shared_tokens,
+          name_of(problem.kv_dtype),
+          weights > 0
+              ? fmt::format(" and {:.2f} GiB for the linear layers around them", weights / 0x1p30)
+              : "")};
 }
 
 std::vector<Measurement> AttentionKind::measure(const Group& group, const Machine& machine,

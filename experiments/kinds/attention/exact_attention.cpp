@@ -114,7 +114,7 @@ Deviation deviation_of(const ExactAttention& exact, std::span<const float> outpu
     for (int64_t head = 0; head < problem.heads; ++head) {
       const ExactHead& expected = exact.head(sequence, head);
       const double before =
-          (rounding.sums * expected.norm + 6 * mean_error(expected, before_output)) / root_dim;
+          (rounding.sums * expected.summed() + 6 * mean_error(expected, before_output)) / root_dim;
       Deviation one{.sequence = sequence, .head = head};
       double squares = 0, element_share = 0;
       bool is_finite = true;

@@ -51,7 +51,7 @@ struct Deviation {
   void include(const Deviation& other);
 };
 // `output` is [batch, heads * head_dim], f32. A head may be off by rounding_bound(). Before an
-// element o'_c is rounded, it may be off by e = (rounding.sums * || o' || + 6 * mean_error()) /
+// element o'_c is rounded, it may be off by e = (rounding.sums * summed() + 6 * mean_error()) /
 // sqrt(head_dim), where mean_error() is that of the queries' and weights' rounding: each such error
 // is a sum of many roundings, and the largest of 10^6 is below 6 times their root mean square. The
 // rounding of the element itself adds at most rounding.outputs * (| o'_c | + e).

@@ -36,6 +36,8 @@ TEST(MachineProbe, ReadsAlignedDataWithAnyNumberOfThreads) {
   const MachineProbe probe(context);
   for (int i = 0; i < 3; ++i) EXPECT_GT(probe.sample(Limit::kDramRead), 0.0);
   EXPECT_EQ(probe.buffer_bytes() % (7 * 4096), 0u);
+  EXPECT_EQ(probe.buffer_bytes() % probe.trial_bytes(), 0u);
+  EXPECT_LE(probe.buffer_bytes() / probe.trial_bytes(), 4u);
 }
 
 TEST(MachineProbe, MeasuresEveryLimitAndRecordsItWithItsUnit) {

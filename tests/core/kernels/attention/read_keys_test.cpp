@@ -119,6 +119,21 @@ TEST(ReadKeys, ReadsAKvHeadOnceForAllItsQueryHeads) {
   EXPECT_EQ(found.checksum, expected.checksum);
 }
 
+// The kernels widen rows that are no whole vectors (of words, in bf16 without the dot product).
+TEST(ReadKeys, SeveralUnitsAreReadTogetherWhereTheKernelReadsRowsInPlace) {
+  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx}) {
+    EXPECT_TRUE(reads_in_place(DType::kF32, 128, isa));
+    EXPECT_TRUE(reads_in_place(DType::kBF16, 128, isa));
+    EXPECT_FALSE(reads_in_place(DType::kBF16, 33, isa));
+  }
+  EXPECT_TRUE(reads_in_place(DType::kF32, 20, Isa::kPortable));
+  EXPECT_FALSE(reads_in_place(DType::kF32, 20, Isa::kAvx2));
+  EXPECT_FALSE(reads_in_place(DType::kBF16, 20, Isa::kAvx2));
+  EXPECT_TRUE(reads_in_place(DType::kBF16, 80, Isa::kAvx2));
+  EXPECT_FALSE(reads_in_place(DType::kBF16, 80, Isa::kAvx512));
+  EXPECT_TRUE(reads_in_place(DType::kBF16, 80, Isa::kAvx512Bf16));
+}
+
 TEST(ReadKeys, CountsTheBytesOfRowsThatAreNoWholeWords) {
   const RandomCache cache(DType::kBF16, 10, 1, 2, 16, 33, 9);
   const kv::AttentionPlan plan = testing::causal_plan(cache, 100, 1);

@@ -184,6 +184,19 @@ TEST_F(AttentionKindTest, MemoryIsThatOfTheCachesAndNoMachineIsAskedForIt) {
   EXPECT_NE(need.of_what.find("4096 sequences"), std::string::npos) << need.of_what;
 }
 
+TEST_F(AttentionKindTest, MemoryOfTheLinearLayersIsNamedBesideThatOfTheCaches) {
+  const auto need_with = [](const Json& changes) {
+    Json settings = kSmall;
+    settings.update(changes);
+    return AttentionKind(kTwoThreads).memory_need(attention_group(settings)).of_what;
+  };
+  const std::string without = need_with(Json::object());
+  const std::string with = need_with({{"hidden", 64}, {"intermediate", 4096}});
+  EXPECT_EQ(without.find("linear layers"), std::string::npos) << without;
+  EXPECT_EQ(with.substr(0, without.size()), without);
+  EXPECT_NE(with.find("GiB for the linear layers"), std::string::npos) << with;
+}
+
 // The authors' grid of 252 points must not be refused as a whole because its largest point is too
 // large.
 TEST_F(AttentionKindTest, EveryPointOfThePapersGridHasItsNeed) {

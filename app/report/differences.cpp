@@ -25,6 +25,16 @@ std::string said(const ResultsFolder& folder, const std::function<std::string(co
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
+// Returns the first methods of the folder's groups, over which the ratios of other methods are; ""
+// if no group has several methods.
+std::string first_methods(const ResultsFolder& folder) {
+  std::set<std::string> first;
+  for (const Record& record : folder.records)
+    if (record.group.of > 1 && record.group.index == 0)
+      first.insert(setting_text(record, "method"));
+  return fmt::format("{}", fmt::join(first, " and "));
+}
+
 // Returns the requested settings that are not axes, and the scale and the axes with their values.
 Fields asked_for(const ResultsFolder& folder) {
   const results::PlannedSettings& settings = folder.run.settings;
@@ -44,6 +54,8 @@ Fields asked_for(const ResultsFolder& folder) {
   }
   asked["scale"] = settings.scale;
   asked["axes"] = FieldWriter::written(settings.axes);
+  asked["compared with"] = first_methods(folder);
+  asked["interleave"] = settings.interleave;
   return asked;
 }
 
@@ -150,7 +162,13 @@ std::vector<std::string> differences_between(const ResultsFolder& before,
   const auto say = [&](const char* what, const std::string& text) {
     if (!text.empty()) sentences.push_back(fmt::format("{}: {}.", what, text));
   };
-  say("Settings", results::difference_text(asked_for(after), asked_for(before)));
+  Fields was = asked_for(before), is = asked_for(after);
+  for (const char* name : {"compared with", "interleave"})  // not in every folder
+    if (was.at(name).text().empty() || is.at(name).text().empty()) {
+      was.erase(name);
+      is.erase(name);
+    }
+  say("Settings", results::difference_text(is, was));
   say("Code", results::difference_text(code_of(after), code_of(before)));
   say("Machine", results::difference_text(machine_of(after), machine_of(before)));
   say("The machine's measured limits", limits_that_moved(before, after));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "app/record_columns.h"
 #include "app/record_table.h"
@@ -204,6 +205,7 @@ Fields folder_document(const Reported& report, size_t number) {
   document["keys"] = key_columns(folder.records, folder.run);
   document["columns"] = FieldWriter::written(columns);
   document["torn_bytes"] = folder.torn_bytes;
+  document["has_plan"] = std::filesystem::is_directory(folder.source);
   document["notes"] = Fields{
       {"gaps", results::mixed_note(folder.records) + left_out_note(folder.run) +
                    skipped_note(folder.skipped) + missing_note(results::missing_points(folder))},

@@ -35,6 +35,7 @@ struct Reported {
 //     notes        {gaps, papers}: sentences of the terminal's table, a line each
 //     looks        {method: [color, marker]}
 //     torn_bytes   bytes behind the last complete group of records
+//     has_plan     false for a file of records alone, which do not tell what was planned
 //   changes   for each folder that follows a folder of the same experiment, the comparison with the
 //             first such folder:
 //     [{before, after: indices in reports, points, only_before, only_after, tested,

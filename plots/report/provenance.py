@@ -109,7 +109,7 @@ def facts_of(report: dict) -> list[tuple[str, str]]:
         return different(text_of(record["provenance"]) for record in records)
     facts = [("results", report["source"]),
              ("experiment", f"{settings['name']}, kind {settings['kind']}, scale {settings['scale']}"),
-             ("settings' hash", report["run"]["config_hash"]),
+             ("settings' hash", different(record["config_hash"] for record in records)),
              ("measured", time_text(records)),
              ("pauses", pauses_text(records)),
              ("processes", different(json_text(record.get("writer", "")) for record in records)),

@@ -326,6 +326,13 @@ class LlmD(WithFolder):
         self.assertEqual(llm_d.report(record)["scenario"]["stack"][0]["standardized"]["accelerator"],
                          {"model": "GPU", "count": 1, "parallelism": {"tp": 1}})
 
+    def test_times_of_a_group_are_not_those_of_one_method(self):
+        record = record_reader.points_of(SERVING)[0]
+        self.assertGreater(record["group"]["of"], 1)
+        self.assertEqual(set(llm_d.report(record)["run"]["time"]), {"duration"})
+        record["group"]["of"] = 1
+        self.assertEqual(set(llm_d.report(record)["run"]["time"]), {"start", "end", "duration"})
+
     def test_where_tokens_come_from(self):
         for workload, source in (({"name": "grid"}, "random"), ({"name": "sharegpt", "file": "a/lengths.csv"}, "random"),
                                  ({"name": "sharegpt", "file": "a.json"}, "sampled"), ({"name": "mmlu"}, "sampled"),

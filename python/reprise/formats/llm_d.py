@@ -39,8 +39,9 @@ def run_of(record):
     if reason := columns.invalid_reason(record):
         description += f" [INVALID: {reason}]"
     duration_s = value_of(record, "duration_s")
-    time = {"start": record.get("started_at"), "end": record.get("ended_at"),
-            "duration": None if duration_s is None else f"PT{duration_s:.6f}S"}
+    time = {"duration": None if duration_s is None else f"PT{duration_s:.6f}S"}
+    if record["group"]["of"] == 1:  # otherwise the record has the times of all methods together
+        time |= {"start": record.get("started_at"), "end": record.get("ended_at")}
     return {"uid": f"{record['config_hash']}-{record['point']}-{record.get('ended_at')}", "eid": record["config_hash"],
             "time": serving.known(time), "description": description}
 

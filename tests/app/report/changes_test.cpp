@@ -98,6 +98,24 @@ TEST(Changes, APointIsTheSameWhateverItWasMeasuredWith) {
   EXPECT_EQ(changes.differences[0], "Settings: threads 8, was 2.");
 }
 
+// Speed-ups over one method are not those over another.
+TEST(Changes, AnotherFirstMethodIsADifferenceOfTheSettings) {
+  const auto folder = [](const std::string& first, const std::string& second) {
+    Json one = record(first, 1, 1.0), other = record(second, 1, 1.0);
+    one["group"] = {{"id", "g"}, {"index", 0}, {"of", 2}};
+    other["group"] = {{"id", "g"}, {"index", 1}, {"of", 2}};
+    return folder_of({one, other});
+  };
+  const auto differences = [](const results::ResultsFolder& before,
+                              const results::ResultsFolder& after) {
+    return changes_between(before, after, {}).differences;
+  };
+  EXPECT_EQ(differences(folder("paged", "relay_attention"), folder("relay_attention", "paged")),
+            std::vector<std::string>{"Settings: compared with relay_attention, was paged."});
+  EXPECT_EQ(differences(folder("paged", "relay_attention"), folder("paged", "relay_attention")),
+            std::vector<std::string>());
+}
+
 TEST(Changes, FilesAreThoseOfAllRecordsWhateverTheirOrder) {
   const auto of_model = [](const std::string& model, const std::string& config) {
     Json made = record("paged", 1, 1.0);

@@ -1,5 +1,6 @@
 """report_test.py PROGRAM: tests `reprise report` on folders of a real run and on made-up ones; the page is read
 strictly."""
+import json
 import os
 import shlex
 import shutil
@@ -60,6 +61,13 @@ class Contents(Folders):
         for text in ("seeds", "prompts 1", "dram_read_gb_s", "code revision", "compiler", "4 points", "tokens_hash"):
             self.assertIn(text, page.words())
         self.assertNotIn("missing:", page.words())
+
+    def test_records_alone_do_not_tell_what_was_planned(self):
+        records = os.path.join(self.run_dir, "records.jsonl")
+        page = self.page(records)
+        self.assertNotIn("Every planned point is there", page.words())
+        with open(records, encoding="utf-8") as file:
+            self.assertIn(json.loads(file.readline())["config_hash"], page.words())
 
     def test_says_what_metrics_mean(self):
         self.assertIn("What the metrics mean", self.page(self.run_dir).words())

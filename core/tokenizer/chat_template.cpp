@@ -243,7 +243,8 @@ std::vector<int32_t> encode_chat(const Marker& conversation, const Tokenizer& to
   std::string text;
   const auto flush = [&] {
     if (text.empty()) return;
-    const std::vector<int32_t> more = tokenizer.encode(text, {.add_special = false});
+    const std::vector<int32_t> more =
+        tokenizer.encode(text, {.add_special = false, .follows_special = !ids.empty()});
     ids.insert(ids.end(), more.begin(), more.end());
     text.clear();
   };

@@ -20,31 +20,45 @@ std::optional<int32_t> find_control(const SentencePieceModel& model, const std::
   return std::nullopt;
 }
 
-}  // namespace
+// Returns bytes that, behind a model, set a field of its normalizer_spec (field 3) to 0. The
+// protocol-buffer parser merges them with the model's normalizer_spec.
+std::string clearing(char field) { return {'\x1a', '\x02', static_cast<char>(field << 3), '\0'}; }
 
-SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const std::string& source,
-                                               const TokenizerConfig& config)
-    : source_(source),
-      model_(parse_sentence_piece(bytes, source)),
-      processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  std::string proto = bytes;
-  if (model_.drops_spaces_by_default()) {
-    // Appends a second normalizer_spec (field 3) with remove_extra_whitespaces (field 4) = 0. The
-    // protocol-buffer parser merges it with the first one.
-    proto += std::string("\x1a\x02\x20\x00", 4);
-    model_.removes_extra_spaces = false;
-    notes_.push_back(source +
-                     ": runs of spaces are kept, as Llama's runtimes do, although the model "
-                     "says remove_extra_whitespaces");
-  }
+std::unique_ptr<sentencepiece::SentencePieceProcessor> loaded(const std::string& proto,
+                                                              const std::string& source) {
+  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
   try {
-    const auto status = processor_->LoadFromSerializedProto(proto);
+    const auto status = processor->LoadFromSerializedProto(proto);
     if (!status.ok()) raise("{}: SentencePiece refuses the model: {}", source, status.ToString());
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
     raise("{}: SentencePiece cannot load the model: {}", source, error.what());
   }
+  return processor;
+}
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const std::string& source,
+                                               const TokenizerConfig& config)
+    : source_(source), model_(parse_sentence_piece(bytes, source)) {
+  constexpr char kAddDummyPrefix = 3, kRemoveExtraWhitespaces = 4;  // fields of normalizer_spec
+  std::string proto = bytes;
+  if (model_.drops_spaces_by_default()) {
+    proto += clearing(kRemoveExtraWhitespaces);
+    model_.removes_extra_spaces = false;
+    notes_.push_back(source +
+                     ": runs of spaces are kept, as Llama's runtimes do, although the model "
+                     "says remove_extra_whitespaces");
+  }
+  if (!config.add_prefix_space) {
+    proto += clearing(kAddDummyPrefix);
+    model_.adds_dummy_prefix = false;
+  }
+  processor_ = loaded(proto, source);
+  if (!config.legacy && model_.adds_dummy_prefix)
+    unmarked_ = loaded(proto + clearing(kAddDummyPrefix), source);
   check_added_tokens(config, source, [&](const std::string& token) {
     const auto id = token_id(token);
     return id && model_.pieces[static_cast<size_t>(*id)].type != PieceType::kNormal;
@@ -74,9 +88,10 @@ SentencePieceTokenizer::~SentencePieceTokenizer() = default;
 std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text,
                                                     EncodeOptions options) const {
   require_utf8(text, "the text to encode");
+  const auto& processor = options.follows_special && unmarked_ ? *unmarked_ : *processor_;
   std::vector<int> pieces;
   try {
-    const auto status = processor_->Encode({text.data(), text.size()}, &pieces);
+    const auto status = processor.Encode({text.data(), text.size()}, &pieces);
     if (!status.ok()) raise("{}: SentencePiece cannot encode: {}", source_, status.ToString());
   } catch (const Error&) {
     throw;

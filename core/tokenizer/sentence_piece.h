@@ -19,7 +19,8 @@ namespace reprise::tokenizer {
 // checks that the library decodes to the same text. If skip_special is off, control pieces such as
 // </s> decode to their text. "</s>" in a text to encode is plain text. As in Hugging Face's Llama,
 // BOS is added if the model has one, and EOS is not; add_bos_token and add_eos_token of
-// tokenizer_config.json override this.
+// tokenizer_config.json override this. Its legacy and add_prefix_space decide which texts get a
+// space mark in front.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& bytes, const std::string& source,
@@ -38,6 +39,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string source_;
   SentencePieceModel model_;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  // Puts no space mark before a text; null if all texts are encoded alike.
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> unmarked_;
   std::optional<int32_t> first_id_, last_id_;  // special tokens put around a text
 };
 

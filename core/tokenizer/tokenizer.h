@@ -19,6 +19,9 @@ struct EncodeOptions {
   // special tokens that are written in the text are read: a tokenizer.json recognizes them, a
   // tokenizer.model does not.
   bool add_special = true;
+  // True: the text follows a special token, as in a chat. A tokenizer.model whose settings say
+  // "legacy": false then puts no space mark before it.
+  bool follows_special = false;
 };
 
 struct DecodeOptions {

@@ -188,6 +188,10 @@ void read_options(JsonObject& object, TokenizerConfig& config) {
   if (config.is_class({"RobertaTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer", "DebertaTokenizer",
                        "CodeGenTokenizer"}))
     read("add_prefix_space", "add_prefix_space", config.byte_level_options);
+  if (config.is_class({"LlamaTokenizer"})) {
+    config.legacy = read_flag(object, "legacy").value_or(true);
+    config.add_prefix_space = read_flag(object, "add_prefix_space").value_or(true);
+  }
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ struct TokenizerConfig {
   std::optional<std::string> bos_token, eos_token;
   bool has_no_bos = false, has_no_eos = false;  // null in the files; tokenizer.json obeys this
   std::optional<bool> add_bos_token, add_eos_token;
+  // LlamaTokenizer's, which tokenizer.model obeys: whether a text behind a special token gets a
+  // space mark, and whether any text does. tokenizer.json decides this itself.
+  bool legacy = true, add_prefix_space = true;
   // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
   // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;

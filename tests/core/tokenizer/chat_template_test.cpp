@@ -365,5 +365,33 @@ TEST(ChatTemplate, TokensAreThoseOfTheWholeText) {
   EXPECT_EQ(encode_chat(conversation, *pieces), wanted);
 }
 
+// LlamaTokenizer's settings decide which texts get a space mark in front.
+TEST(ChatTemplate, TextsBehindSpecialTokensGetASpaceMarkUnlessTheSettingsSayNo) {
+  const Marker conversation =
+      write_chat(chat_template("llama-2"), std::vector<ChatMessage>{{"user", "ab"}});
+  const auto first_tokens = [&](const std::string& settings) {
+    const auto folder = std::filesystem::temp_directory_path() /
+                        ("reprise_legacy_settings" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    std::filesystem::copy_file(
+        std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart/tokenizer.model",
+        folder / "tokenizer.model");
+    std::ofstream(folder / "tokenizer_config.json")
+        << R"({"tokenizer_class": "LlamaTokenizer")" << settings << "}";
+    const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(folder);
+    std::filesystem::remove_all(folder);
+    const std::string mark = "\xE2\x96\x81";
+    const auto is_marked = [&](int32_t id) { return tokenizer->token_text(id).starts_with(mark); };
+    const std::vector<int32_t> chat = encode_chat(conversation, *tokenizer);
+    EXPECT_EQ(tokenizer->decode(chat, {.skip_special = true}).find("[INST] ab [/INST]"), 0u);
+    return std::pair(is_marked(chat.at(1)),
+                     is_marked(tokenizer->encode("ab", {.add_special = false}).at(0)));
+  };
+  EXPECT_EQ(first_tokens(""), std::pair(true, true));
+  EXPECT_EQ(first_tokens(R"(, "legacy": true)"), std::pair(true, true));
+  EXPECT_EQ(first_tokens(R"(, "legacy": false)"), std::pair(false, true));
+  EXPECT_EQ(first_tokens(R"(, "add_prefix_space": false)"), std::pair(false, false));
+}
+
 }  // namespace
 }  // namespace reprise::tokenizer

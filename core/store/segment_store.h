@@ -39,7 +39,8 @@ struct SegmentStoreOptions {
   // Upper bound on the bytes of segments in the folder, whichever process wrote them; 0: no limit.
   // While a segment is written, it takes extra bytes until it has replaced others.
   int64_t disk_bytes = 0;
-  // How acquire() checks a segment's file that it has not yet checked in its present state. With
+  // How acquire() checks a segment's file that it has not yet checked in its present state. (The
+  // mark of a use, at most one a minute, changes that state, too.) With
   // kHeader, a segment can be used before its whole file is read; its user then calls
   // SegmentHandle::check_layer() for each layer.
   Verify verify = Verify::kAll;

@@ -67,7 +67,9 @@ class Compiler {
       raise("most_prompt_tokens is 1: a prompt without its middle has two tokens; 0 cuts none");
     if (truncation_ != questions::Truncation::kAsCoded) return;
     if (most_tokens_ == 0)
-      raise("truncation as_coded makes every prompt as long as most_prompt_tokens says: set it");
+      raise(
+          "truncation as_coded makes all that is cached as long as most_prompt_tokens says: set "
+          "it");
     if (layout_.grouping != questions::Grouping::kWhole)
       raise(
           "truncation as_coded cuts all that is cached as one text: set grouping to whole, or "

@@ -289,6 +289,17 @@ bool set_byte_lock(int file, size_t byte, short type, const fs::path& path, bool
       path.string(), std::strerror(errno));
 }
 
+// Locks an open file as a whole. Returns false if another process holds it.
+bool lock_file(int file, int operation, const fs::path& path) {
+  int done = 0;
+  do {
+    done = ::flock(file, operation | LOCK_NB);
+  } while (done != 0 && errno == EINTR);
+  if (done == 0 || errno == EWOULDBLOCK) return done == 0;
+  raise("locking {} failed: {}. Choose an --out on a file system that has locks.", path.string(),
+        std::strerror(errno));
+}
+
 }  // namespace
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -395,14 +406,14 @@ fs::path RecordStore::own_file(const std::string& stem, const std::string& exten
 void RecordStore::lock() {
   const fs::path path = dir_ / "lock";
   locks_.push_back(open_file(path, O_RDWR));
-  if (::flock(locks_.back(), (is_shared() ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0)
+  if (!lock_file(locks_.back(), is_shared() ? LOCK_SH : LOCK_EX, path))
     raise("another run is writing to {} ({}). Wait for it, or choose another --out.", dir_.string(),
           is_shared() ? "process " + read_file(path, 4096) : "alone or as one of several");
   fs::path own = path;
   if (is_shared()) {
     own = dir_ / ("lock-" + writer_);
     locks_.push_back(open_file(own, O_RDWR));
-    if (::flock(locks_.back(), LOCK_EX | LOCK_NB) != 0)
+    if (!lock_file(locks_.back(), LOCK_EX, own))
       raise(
           "another run is writing to {} as {} (process {}). Give each process a shard of its own, "
           "or choose another --out.",

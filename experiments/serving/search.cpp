@@ -65,11 +65,14 @@ class Search {
            decide(rule_, total.alone, total.alone_over_slo) == SloOutcome::kMissed;
   }
 
-  // True if the number of requests alone keeps a rate from passing. Lower rates have no more.
-  [[nodiscard]] bool is_too_small(const SearchStep& step) const {
-    return step.total.is_short ||
-           (step.total.invalid_reason.empty() && step.outcome == SloOutcome::kUndecided &&
-            step.total.over_slo == 0);
+  // True if the number of requests keeps the rate from passing, and lower rates, too. These have no
+  // more requests, and serve a request that had the server to itself no faster.
+  [[nodiscard]] static bool is_too_small(const SearchStep& step) {
+    const RateTrial& total = step.total;
+    const bool are_alone = 10 * total.alone >= 9 * total.requests;
+    return total.is_short ||
+           (total.invalid_reason.empty() && step.outcome == SloOutcome::kUndecided &&
+            (total.over_slo == 0 || are_alone));
   }
 
   bool try_rate(double rate_rps) {

@@ -8,9 +8,12 @@
 // at first_rps, rates are doubled or halved until one rate passes and a higher rate does not. Then
 // the range between the two is bisected at geometric means.
 //
-// Halving ends early if no lower rate can pass. Either at least half of the requests had the server
-// to themselves, and decide() finds that these requests miss the service level, or all trials of a
-// rate together have too few requests for any decision.
+// Halving ends early if no lower rate can pass:
+//   at least half of the requests had the server to themselves, and decide() finds that these
+//   requests miss the service level;
+//   a rate stays undecided although no request missed the level, or although nine of ten requests
+//   had the server to themselves: there are too few requests to decide; or
+//   a run has fewer requests than its rules ask for.
 #pragma once
 
 #include <cstdint>

@@ -49,12 +49,19 @@ std::vector<std::string> reservations_of(const serving::SearchResult& found,
   }
   if (found.is_too_small) {
     const serving::SearchStep& last = found.steps.back();
-    reservations.push_back(fmt::format(
-        "no lower rate was tried: the {} requests of {} are too few to decide on any rate{}",
-        last.total.requests, last.trials == 1 ? "one run" : fmt::format("{} runs", last.trials),
-        last.total.is_short
-            ? ""
-            : fmt::format(" ({} are needed)", decision_rule(options).least_requests(0))));
+    const serving::RateTrial& total = last.total;
+    const serving::EarlyStopping rule = decision_rule(options);
+    reservations.push_back(
+        total.is_short
+            ? fmt::format(
+                  "no lower rate was tried: a run has {} requests, fewer than least_requests",
+                  total.requests)
+            : fmt::format("no lower rate was tried: {} of the {} requests of {} missed the service "
+                          "level, too few requests to decide ({} are needed if none misses it, {} "
+                          "if one does)",
+                          total.over_slo, total.requests,
+                          last.trials == 1 ? "one run" : fmt::format("{} runs", last.trials),
+                          rule.least_requests(0), rule.least_requests(1)));
   }
   return reservations;
 }
@@ -81,11 +88,12 @@ serving::SearchOptions options_of(const ServingAxes& axes) {
           .percentile = axes.rules.slo_share};
 }
 
-// The requests that a run needs at least: for its rules, and for all trials together to decide.
+// The requests that a run needs at least: for its rules, and for all trials together to decide that
+// a rate passes if one of the requests is late.
 int64_t least_requests_of(const ServingAxes& axes, double rate_rps) {
   constexpr double kSpare = 1.2;  // drawn arrivals may take less time than on average
   const int64_t trials = axes.search.search_trials;
-  const int64_t decides = serving::decision_rule(options_of(axes)).least_requests(0);
+  const int64_t decides = serving::decision_rule(options_of(axes)).least_requests(1);
   const double for_duration = std::ceil(kSpare * rate_rps * axes.rules.least_duration_s);
   return std::max({static_cast<int64_t>(for_duration), axes.rules.least_requests,
                    (decides + trials - 1) / trials});

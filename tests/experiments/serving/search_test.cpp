@@ -111,6 +111,7 @@ TEST(Search, StopsHalvingWhereTheRequestsAreTooFewToDecide) {
   };
   for (const RateTrial& trial :
        {RateTrial{.requests = 100},
+        RateTrial{.requests = 110, .over_slo = 1, .alone = 110, .alone_over_slo = 1},
         RateTrial{.requests = 60, .invalid_reason = "60 requests ended", .is_short = true}}) {
     const SearchResult result = few(trial);
     EXPECT_TRUE(result.is_too_small);

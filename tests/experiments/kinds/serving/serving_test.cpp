@@ -526,8 +526,8 @@ TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
   for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
 }
 
-// 40 requests in each of 4 runs cannot decide on p99, so each run draws 109. That the search begins
-// at a low rate, for which 40 requests would take long enough, is what matters.
+// 40 requests in each of 4 runs cannot decide on p99, so each run draws more. The search begins at
+// a low rate, so the duration alone asks for no more than 40.
 TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsDecisionNeeds) {
   Json changes = unshared(8, {{"output_tokens", 1},
                               {"requests", 40},
@@ -562,19 +562,19 @@ TEST_F(Serving, ASearchWithTooFewRequestsEndsAndSaysSo) {
                     {"least_duration_s", 1.0},
                     {"modelled_step_ms", 0.1},
                     {"slo_ttft_ms", 100.0},
-                    {"slo_share", 0.99},
                     {"search", "highest_rate"},
                     {"search_trials", 1}}}};
-  for (const int least : {20, 41}) {
+  const std::vector<std::tuple<int, double, std::string>> cases = {
+      {20, 0.99, "0 of the 40 requests of one run missed the service level, too few"},
+      {41, 0.9, "a run has 40 requests, fewer than least_requests"}};
+  for (const auto& [least, share, reason] : cases) {
     changes["settings"]["least_requests"] = least;
+    changes["settings"]["slo_share"] = share;
     const Measured run = measured(changes).at(0);
     EXPECT_EQ(value_of(run, "search_runs"), 1);
     EXPECT_EQ(value_of(run, "highest_rps"), 0);
     EXPECT_EQ(value_of(run, "is_valid"), 0);
-    EXPECT_NE(run.answers.at("reservations")
-                  .dump()
-                  .find("no lower rate was tried: the 40 requests "
-                        "of one run are too few to decide"),
+    EXPECT_NE(run.answers.at("reservations").dump().find("no lower rate was tried: " + reason),
               std::string::npos)
         << run.answers;
   }
@@ -651,7 +651,7 @@ TEST_F(Serving, ASearchForAServiceLevelThatNoRateMeetsEnds) {
   const Measured run = measured(changes).at(0);
   EXPECT_EQ(value_of(run, "highest_rps"), 0);
   EXPECT_EQ(value_of(run, "search_runs"), 1);
-  EXPECT_NE(run.answers.at("reservations").dump().find("no lower rate was tried: 299 of the 299 "),
+  EXPECT_NE(run.answers.at("reservations").dump().find("no lower rate was tried: 473 of the 473 "),
             std::string::npos)
       << run.answers;
 }

@@ -7,20 +7,23 @@
 // request of type "subagent" holds the requests of another agent [kv-cache-tester, Weka;
 // SemiAnalysis].
 //
-// Times of an agent within another count from its own beginning, and its `t` and duration_ms are
-// those of its answer (kv-cache-tester); or all times count from the conversation's beginning, and
-// its `t` is that of its beginning. In the first form no inner time exceeds the agent's `t`, in the
-// second none is below it, which tells the two apart.
+// In kv-cache-tester's files, the times of an agent within another count from its own beginning.
+// The agent's `t` is the time of its answer, and duration_ms the time that it took until then. In
+// files of others, all times count from the conversation's beginning, and the agent's `t` is the
+// time at which it began; the conversation may go on meanwhile. In the first form no request of an
+// agent is later than the agent's `t`, in the second form none is earlier.
 //
 // The source reads such a file, JSON Lines with one conversation a line, or a folder of both. Equal
 // ids mean equal blocks only within a conversation, unless hash_id_scope is "global". An agent's
 // request waits for the answer to the agent's previous request. Agents that are listed between two
 // requests of an agent work for that agent: they begin at the answer to the first of the two, and
-// the second waits for their last answers.
+// the second waits for their last answers. In the second form of times, a request waits only for
+// agents that had answered by then.
 #include "workloads/serving/sources.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -178,14 +181,38 @@ class WekaReader {
     numbers_ = scope == "local" ? &local_ : &global_;
     local_.clear();
     trace_->begin_conversation();
-    (void)read_agent(conversation, "", 0, 0, {});
+    has_one_clock_ = has_one_clock(conversation);
+    (void)read_agent(conversation, "", 0, {});
   }
 
-  // Reads an agent's requests. The first one waits for `before`. If the agent works for another,
-  // its recorded time is `agent_t`, and the requests' times count from `begin_s` or from the
-  // conversation's beginning. Returns the agent's last answers.
-  Answers read_agent(JsonObject& agent, const std::string& path, double begin_s, double agent_t,
+  // True if the times of the conversation's agents count from the conversation's beginning.
+  static bool has_one_clock(JsonObject& conversation) {
+    const auto time_of = [](const Value& request) {
+      const Value& t = field_of(request, "t");
+      return t.is_number() ? t.number() : 0.0;
+    };
+    for (const Value& agent : conversation.list("requests")) {
+      const Value& requests = field_of(agent, "requests");
+      if (!requests.is_list() || requests.list().empty()) continue;
+      if (time_of(agent) > 0) return time_of(requests.list().front()) >= time_of(agent);
+    }
+    return false;
+  }
+
+  // Joins to `last` the helpers that had answered by `time_s`, and removes them.
+  static void join_answered(std::vector<Answers>& helpers, double time_s, Answers& last) {
+    std::erase_if(helpers, [&](const Answers& helper) {
+      if (helper.end_s > time_s) return false;
+      last.join(helper);
+      return true;
+    });
+  }
+
+  // Reads an agent's requests. The first one waits for `before`. Times count from `begin_s`.
+  // Returns the agent's last answers.
+  Answers read_agent(JsonObject& agent, const std::string& path, double begin_s,
                      const Answers& before) {
+    constexpr double kAlways = std::numeric_limits<double>::infinity();
     Answers last = before;
     std::vector<Answers> helpers;  // the last answers of agents that work for this one
     int64_t number = 0;
@@ -193,27 +220,26 @@ class WekaReader {
       const std::string place = fmt::format("{}requests[{}]", path, number++);
       JsonObject request(value, agent.source(), place);
       const std::string type = request.string("type");
-      const double recorded_t = read_seconds(request, "t", 0);
-      if (number == 1 && agent_t > 0 && recorded_t >= agent_t) begin_s = 0;
-      const double time_s = begin_s + recorded_t;
+      const double time_s = begin_s + read_seconds(request, "t", 0);
       if (type == "subagent") {
         const double lasted_s = read_seconds(request, "duration_ms", 0, 1e-3);
-        const double inner_begin_s = std::max(last.end_s, time_s - lasted_s);
-        helpers.push_back(read_agent(request, place + ".", inner_begin_s, recorded_t, last));
+        const double inner_begin_s = has_one_clock_ ? 0 : std::max(last.end_s, time_s - lasted_s);
+        helpers.push_back(read_agent(request, place + ".", inner_begin_s, last));
         continue;
       }
       if (type != "n" && type != "s")
         raise("{} is \"{}\", it must be \"n\", \"s\" (streamed) or \"subagent\"",
               request.where("type"), type);
-      const bool is_alone = number > 1 && helpers.empty();
-      for (const Answers& helper : std::exchange(helpers, {})) last.join(helper);
+      // With one clock, think_time counts from the last answer of any agent.
+      const bool is_alone = number > 1 && helpers.empty() && !has_one_clock_;
+      join_answered(helpers, has_one_clock_ ? time_s : kAlways, last);
       const double pause_s = read_seconds(request, "think_time", 0);
       const bool has_pause = is_alone && request.has("think_time");
       last = read_request(request, std::move(last),
                           has_pause ? pause_s : std::max(0.0, time_s - last.end_s));
       last.end_s = std::max(last.end_s, time_s + read_seconds(request, "api_time", 0));
     }
-    for (const Answers& helper : helpers) last.join(helper);
+    join_answered(helpers, kAlways, last);
     return last;
   }
 
@@ -252,6 +278,7 @@ class WekaReader {
   std::unique_ptr<AgentTrace> trace_;
   std::vector<bool> chosen_;  // [conversations]
   size_t next_ = 0;
+  bool has_one_clock_ = false;  // of the current conversation
   // Block numbers by id: for ids of the current conversation, and for global ids.
   std::unordered_map<int64_t, int64_t> local_, global_;
   std::unordered_map<int64_t, int64_t>* numbers_ = nullptr;

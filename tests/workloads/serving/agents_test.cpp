@@ -109,6 +109,24 @@ TEST(Weka, TimesOfAnAgentMayCountFromTheConversationsBeginning) {
   EXPECT_EQ(source->pauses_s(), (std::vector<double>{0, 3590, 2, 1}));
 }
 
+// The conversation goes on while the first agent works. think_time counts from another agent's
+// answer.
+TEST(Weka, AgentsOnTheConversationsClockAreWaitedForOnlyIfTheyHadAnswered) {
+  const TempDir dir;
+  const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,
+    "requests": [
+    {"t": 0, "type": "s", "in": 4, "out": 1, "hash_ids": [1], "api_time": 1},
+    {"t": 2, "type": "subagent", "duration_ms": 600000, "requests": [
+      {"t": 2, "type": "n", "in": 4, "out": 1, "hash_ids": [2], "api_time": 5},
+      {"t": 40, "type": "n", "in": 4, "out": 1, "hash_ids": [2], "api_time": 5, "think_time": 1}]},
+    {"t": 3, "type": "subagent", "duration_ms": 36000, "requests": [
+      {"t": 3, "type": "n", "in": 4, "out": 1, "hash_ids": [2], "api_time": 36}]},
+    {"t": 10, "type": "s", "in": 4, "out": 1, "hash_ids": [3], "api_time": 1},
+    {"t": 50, "type": "s", "in": 4, "out": 1, "hash_ids": [3]}]})")});
+  EXPECT_EQ(source->waits_for(), (Waits{{}, {0}, {1}, {0}, {0}, {2, 3, 4}}));
+  EXPECT_EQ(source->pauses_s(), (std::vector<double>{0, 1, 33, 2, 9, 5}));
+}
+
 TEST(Weka, APartlyFilledLastBlockMayHaveAnId) {
   const TempDir dir;
   const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/record_columns.h"
+#include "experiments/framework/kind.h"
 #include "results/identity.h"
 #include "results/statistics.h"
 #include "results/table.h"
@@ -31,7 +32,7 @@ std::string first_methods(const ResultsFolder& folder) {
   std::set<std::string> first;
   for (const Record& record : folder.records)
     if (record.group.of > 1 && record.group.index == 0)
-      first.insert(setting_text(record, "method"));
+      first.insert(experiments::label_of(experiments::method_of(record)));
   return fmt::format("{}", fmt::join(first, " and "));
 }
 

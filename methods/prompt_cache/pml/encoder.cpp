@@ -25,6 +25,9 @@ TextEncoder encoder_of(const Tokenizer& tokenizer) {
   encoder.encode = [&tokenizer](std::string_view text) {
     return tokenizer.encode(text, {.add_special = false});
   };
+  encoder.encode_after_special = [&tokenizer](std::string_view text) {
+    return tokenizer.encode(text, {.add_special = false, .follows_special = true});
+  };
   encoder.placeholder = placeholder_of(tokenizer);
   encoder.bos = tokenizer.bos_id();
   encoder.eos = tokenizer.eos_id();

@@ -186,7 +186,9 @@ std::vector<int32_t> TextRun::encode() const {
   std::string text;
   const auto flush = [&] {
     if (text.empty()) return;
-    const std::vector<int32_t> more = encoder_.encode(text);
+    const bool follows_special = !ids.empty() && encoder_.encode_after_special;
+    const std::vector<int32_t> more =
+        follows_special ? encoder_.encode_after_special(text) : encoder_.encode(text);
     ids.insert(ids.end(), more.begin(), more.end());
     text.clear();
   };

@@ -112,6 +112,9 @@ TEST(Changes, AnotherFirstMethodIsADifferenceOfTheSettings) {
   };
   EXPECT_EQ(differences(folder("paged", "relay_attention"), folder("relay_attention", "paged")),
             std::vector<std::string>{"Settings: compared with relay_attention, was paged."});
+  results::ResultsFolder retained = folder("chunk_attention", "paged");
+  retained.records.front().settings.requested["method_options"] = Fields{{"retain", true}};
+  EXPECT_EQ(differences(folder("chunk_attention", "paged"), retained).size(), 1u);
   EXPECT_EQ(differences(folder("paged", "relay_attention"), folder("paged", "relay_attention")),
             std::vector<std::string>());
 }

@@ -1,6 +1,5 @@
 """report_test.py PROGRAM: tests `reprise report` on folders of a real run and on made-up ones; the page is read
 strictly."""
-import json
 import os
 import shlex
 import shutil
@@ -63,11 +62,14 @@ class Contents(Folders):
         self.assertNotIn("missing:", page.words())
 
     def test_records_alone_do_not_tell_what_was_planned(self):
-        records = os.path.join(self.run_dir, "records.jsonl")
-        page = self.page(records)
-        self.assertNotIn("Every planned point is there", page.words())
-        with open(records, encoding="utf-8") as file:
-            self.assertIn(json.loads(file.readline())["config_hash"], page.words())
+        quiet = made_results.record("2/paged", 0, 1, {"rate_rps": 2.0, "method": "paged"},
+                                    {"ttft_ms": made_results.metric([10.0] * 5, "ms")})
+        folder = made_results.write_folder(self.path("quiet"), made_results.manifest({"rate_rps": [2.0]}, ["paged"], ["ttft_ms"]),
+                                           [quiet])
+        self.assertIn("Every planned point is there", self.page(folder).words())
+        alone = self.page(os.path.join(folder, "records.jsonl")).words()
+        self.assertIn("Records alone do not tell which points were planned", alone)
+        self.assertIn(quiet["config_hash"], alone)
 
     def test_says_what_metrics_mean(self):
         self.assertIn("What the metrics mean", self.page(self.run_dir).words())

@@ -1,9 +1,12 @@
 #include "app/model_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 
 #include "app/number_option.h"
@@ -22,6 +25,22 @@ namespace reprise::app {
 namespace {
 
 constexpr size_t kMostTextBytes = size_t{64} << 20;
+
+// Reads from where standard input is now. To open /dev/stdin would begin a file anew, and is
+// refused for a socket.
+std::string read_standard_input() {
+  std::string text;
+  std::string piece(size_t{1} << 16, '\0');
+  for (;;) {
+    const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) raise("cannot read standard input: {}", std::strerror(errno));
+    text.append(piece, 0, static_cast<size_t>(count));
+    if (text.size() > kMostTextBytes)
+      raise("standard input is larger than the {} bytes allowed here", kMostTextBytes);
+  }
+}
 
 void require_runs(const methods::MethodInfo& info, const std::string& refusal) {
   if (!refusal.empty()) raise("method \"{}\" does not run here: {}", info.name, refusal);
@@ -223,7 +242,7 @@ std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig
 }
 
 std::string read_text(const std::string& file) {
-  std::string text = read_file(file == "-" ? "/dev/stdin" : file, kMostTextBytes);
+  std::string text = file == "-" ? read_standard_input() : read_file(file, kMostTextBytes);
   tokenizer::require_utf8(text, file == "-" ? "standard input" : file);
   return text;
 }

@@ -88,18 +88,16 @@ struct LayoutArguments {
 
 void layout(const LayoutArguments& arguments) {
   const CompiledPml compiled = compile(arguments.files);
-  if (!compiled.prompt) {
-    print("{}", arguments.is_json ? json_text(fields_of(compiled.schema), 2) + "\n"
-                                  : map_of(compiled.schema));
-    return;
-  }
+  const auto& schema = compiled.schema;
+  const auto& prompt = compiled.prompt;
   if (!arguments.is_json) {
-    print("{}", map_of(*compiled.prompt, compiled.schema));
+    print("{}", prompt ? map_of(*prompt, schema) : map_of(schema));
     return;
   }
-  const Fields both = {{"schema", fields_of(compiled.schema)},
-                       {"prompt", fields_of(*compiled.prompt, compiled.schema)}};
-  print("{}\n", json_text(both, 2));
+  // Not by print(), whose escapes of unprintable characters JSON does not know.
+  Fields fields = fields_of(schema);
+  if (prompt) fields = {{"schema", std::move(fields)}, {"prompt", fields_of(*prompt, schema)}};
+  write_output(json_text(fields, 2) + "\n");
 }
 
 void add_check(CLI::App& pml) {

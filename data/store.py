@@ -178,9 +178,13 @@ class Fetch:
             raise write_problem(error, self.place.folder, self.entry["name"], None) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             self.locks.close()
             raise Problem(f"another `reprise data get` is bringing {self.entry['name']}") from error
+        except OSError as error:
+            self.locks.close()
+            raise Problem(f"{lock_file} cannot be locked: {error.strerror}. Let REPRISE_DATA name a folder on a file system that "
+                          "has locks") from error
         return self
 
     def __exit__(self, *_):

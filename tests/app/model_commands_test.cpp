@@ -99,6 +99,14 @@ TEST_F(ModelCommands, PromptsComeFromFilesAndStandardInput) {
   EXPECT_EQ(generate({"--prompt-file", (dir_ / "prompt").string(), "--max-new-tokens", "8"}).out,
             wanted);
   EXPECT_EQ(generate({"--prompt-file", "-", "--max-new-tokens", "8"}, "Once upon").out, wanted);
+  // A shell has read the first line already.
+  Subprocess rest({"/bin/sh", "-c",
+                   "read -r title; exec \"$0\" generate --model quickstart --prompt-file - "
+                   "--max-new-tokens 8",
+                   REPRISE_PROGRAM},
+                  dir_, "Title\nOnce upon");
+  EXPECT_EQ(rest.wait(), 0);
+  EXPECT_EQ(rest.out(), wanted);
   expect_refused({"generate", "--model", "quickstart", "--prompt-file", "-"}, {"no token"});
   expect_refused({"generate", "--model", "quickstart", "--prompt-file", "-", "--prompt", "a"},
                  {"one of --prompt"});

@@ -97,6 +97,14 @@ TEST_F(PmlCommand, LayoutPrintsThePositionMap) {
                   first, days, five, choice + tokens("sea"), choice, end));
 }
 
+TEST_F(PmlCommand, LayoutsJsonCanHaveUnprintableCharacters) {
+  const std::string schema =
+      write("s.xml", R"(<schema name="Ann&#x92;s trip"><module name="m">Hi</module></schema>)");
+  const Outcome json = layout({schema, "--json"});
+  ASSERT_EQ(json.status, 0) << json.err;
+  EXPECT_EQ(field_of(parse_json(json.out, "output"), "name"), Value("Ann\xC2\x92s trip"));
+}
+
 TEST_F(PmlCommand, LayoutOfAPromptTellsWhatIsNew) {
   const std::string schema = write("s.xml", kSchema), prompt = write("p.xml", kPrompt);
   const Outcome lines = layout({schema, prompt});

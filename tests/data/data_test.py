@@ -540,6 +540,13 @@ class Keeping(Case):
             self.assertIn("lengths.csv is no folder, so no data can be there: remove it, or name a folder in REPRISE_DATA",
                           self.run_tool(*command, status=1))
 
+    def test_a_file_system_without_locks_is_named(self):
+        (self.folder / "blocked/sitecustomize.py").write_text(
+            "import fcntl\ndef fail(*_): raise OSError(37, 'No locks available')\nfcntl.flock = fail\n")
+        text = self.run_tool("get", "--again", "tiny", status=1)
+        self.assertIn("cannot be locked: No locks available", text)
+        self.assertNotIn("another", text)
+
     def test_again_touches_nothing_if_nothing_differs(self):
         before = self.weights.stat()
         self.run_tool("get", "--again", "tiny", "lengths")

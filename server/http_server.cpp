@@ -198,7 +198,7 @@ struct Connection {
   }
 
   // Returns false if the other end has gone, or did not take the next kSendBufferBytes within
-  // `timeout`. A client that goes on reading gets a long answer whole, however slow its line is.
+  // `timeout`. A client that takes that much each time gets a long answer whole.
   bool send(std::string_view bytes, milliseconds timeout) {
     while (!bytes.empty()) {
       const std::string_view slice = bytes.substr(0, kSendBufferBytes);

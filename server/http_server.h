@@ -21,7 +21,7 @@ struct HttpLimits {
   std::chrono::milliseconds head_timeout{10'000};   // to read a request's line and headers
   std::chrono::milliseconds body_timeout{30'000};   // to read a request's body
   std::chrono::milliseconds idle_timeout{30'000};   // to wait for a connection's next request
-  std::chrono::milliseconds write_timeout{10'000};  // to write each 64 KiB of an answer
+  std::chrono::milliseconds write_timeout{10'000};  // to write a piece of at most 64 KiB
 };
 
 class HttpServer {

@@ -1,5 +1,5 @@
-// Reads the streamed answer of a server. The first byte chooses where the answer is split and how
-// many tokens were asked for.
+// Reads the streamed answer of a server. The first byte chooses where the answer is split, how many
+// tokens were asked for, and whether the body has ended.
 #include "experiments/kinds/serving/completion_stream.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 //
 // The settings take turns. Each trial computes one layer's attention of a decode step: eight
 // sequences in a paged KV cache (blocks of 64 tokens, head_dim 128), which are so long that each
-// thread reads some 4 MiB, or a thread's share of an eighth of the free memory. Each trial
+// thread reads 4 MiB, or less on a machine with many threads or with little memory. Each trial
 // reads another layer, so keys and values come from memory, not from the processor's caches.
 #pragma once
 

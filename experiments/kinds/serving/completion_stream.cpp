@@ -200,8 +200,8 @@ int64_t CompletionStream::reasoning_tokens() const {
   return tokens;
 }
 
-CompletionAnswer CompletionStream::take(int64_t wanted, bool is_whole) {
-  if (is_whole && answer_.fault.empty() && (!line_.empty() || has_data_)) {
+CompletionAnswer CompletionStream::take(int64_t wanted, bool has_ended) {
+  if (has_ended && answer_.fault.empty() && (!line_.empty() || has_data_)) {
     // The last event of a body may lack the blank line at its end.
     end_line(last_s_);
     end_event(last_s_);

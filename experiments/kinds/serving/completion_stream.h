@@ -45,9 +45,9 @@ class CompletionStream {
   [[nodiscard]] bool is_done() const { return is_done_; }  // "[DONE]" has come
   // True once an event has come that has text, or reports tokens.
   [[nodiscard]] bool has_token() const { return has_token_; }
-  // `wanted`: the number of tokens that were asked for. `is_whole`: the body has ended; otherwise
-  // the connection broke, and the event within which it did is left out.
-  [[nodiscard]] CompletionAnswer take(int64_t wanted, bool is_whole);
+  // `wanted`: the number of tokens that were asked for. `has_ended`: the body was read to its end.
+  // If reading stopped earlier, an unfinished event is left out.
+  [[nodiscard]] CompletionAnswer take(int64_t wanted, bool has_ended);
 
  private:
   struct Chunk {

@@ -62,7 +62,7 @@ class Contents(Folders):
         self.assertNotIn("missing:", page.words())
 
     def test_records_alone_do_not_tell_what_was_planned(self):
-        quiet = made_results.record("2/paged", 0, 1, {"rate_rps": 2.0, "method": "paged"},
+        quiet = made_results.record("2/paged", 0, 1, {"rate_rps": 2.0, "requests": 5, "method": "paged"},
                                     {"ttft_ms": made_results.metric([10.0] * 5, "ms")})
         folder = made_results.write_folder(self.path("quiet"), made_results.manifest({"rate_rps": [2.0]}, ["paged"], ["ttft_ms"]),
                                            [quiet])

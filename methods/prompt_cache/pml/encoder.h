@@ -14,7 +14,7 @@ namespace reprise::pml {
 struct TextEncoder {
   // Token ids of a text, without special tokens added around it.
   std::function<std::vector<int32_t>(std::string_view)> encode;
-  // The same for a text that follows a special token. If it is null, encode is used.
+  // Token ids of a text that follows a special token. Null: `encode` gives them, too.
   std::function<std::vector<int32_t>(std::string_view)> encode_after_special = {};
   // Token that fills the positions of a parameter while its module is encoded: <unk> in the paper.
   int32_t placeholder = 0;

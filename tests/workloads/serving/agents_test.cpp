@@ -94,17 +94,21 @@ TEST(Weka, RequestsThatAreDroppedLeaveNoGap) {
   EXPECT_EQ(long_ones->waits_for(), (Waits{{}, {0}, {}}));
 }
 
-// As in SemiAnalysis' sets: times within an agent count from the conversation's beginning, and `t`
-// of the agent is that of its beginning.
-TEST(Weka, TimesOfAnAgentMayCountFromTheConversationsBeginning) {
+// Reads a conversation of these requests, with blocks of 4 tokens.
+std::unique_ptr<RequestSource> weka_of(const std::string& requests) {
   const TempDir dir;
-  const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,
-    "requests": [
+  const std::string conversation = R"({"block_size": 4, "requests": [)" + requests + "]}";
+  return make_sample("weka", {.file = dir.write("w.json", conversation)});
+}
+
+// All times count from the conversation's beginning. An agent's `t` is the time at which it began.
+TEST(Weka, TimesOfAnAgentMayCountFromTheConversationsBeginning) {
+  const auto source = weka_of(R"(
     {"t": 0, "type": "s", "in": 4, "out": 1, "hash_ids": [1], "api_time": 10},
     {"t": 3600, "type": "subagent", "duration_ms": 20000, "requests": [
       {"t": 3600, "type": "s", "in": 4, "out": 1, "hash_ids": [2], "api_time": 5},
       {"t": 3607, "type": "s", "in": 4, "out": 1, "hash_ids": [2], "api_time": 13}]},
-    {"t": 3621, "type": "s", "in": 4, "out": 1, "hash_ids": [3]}]})")});
+    {"t": 3621, "type": "s", "in": 4, "out": 1, "hash_ids": [3]})");
   EXPECT_EQ(source->waits_for(), (Waits{{}, {0}, {1}, {0, 2}}));
   EXPECT_EQ(source->pauses_s(), (std::vector<double>{0, 3590, 2, 1}));
 }
@@ -112,9 +116,7 @@ TEST(Weka, TimesOfAnAgentMayCountFromTheConversationsBeginning) {
 // The conversation goes on while the first agent works. think_time counts from another agent's
 // answer.
 TEST(Weka, AgentsOnTheConversationsClockAreWaitedForOnlyIfTheyHadAnswered) {
-  const TempDir dir;
-  const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,
-    "requests": [
+  const auto source = weka_of(R"(
     {"t": 0, "type": "s", "in": 4, "out": 1, "hash_ids": [1], "api_time": 1},
     {"t": 2, "type": "subagent", "duration_ms": 600000, "requests": [
       {"t": 2, "type": "n", "in": 4, "out": 1, "hash_ids": [2], "api_time": 5},
@@ -122,18 +124,16 @@ TEST(Weka, AgentsOnTheConversationsClockAreWaitedForOnlyIfTheyHadAnswered) {
     {"t": 3, "type": "subagent", "duration_ms": 36000, "requests": [
       {"t": 3, "type": "n", "in": 4, "out": 1, "hash_ids": [2], "api_time": 36}]},
     {"t": 10, "type": "s", "in": 4, "out": 1, "hash_ids": [3], "api_time": 1},
-    {"t": 50, "type": "s", "in": 4, "out": 1, "hash_ids": [3]}]})")});
+    {"t": 50, "type": "s", "in": 4, "out": 1, "hash_ids": [3]})");
   EXPECT_EQ(source->waits_for(), (Waits{{}, {0}, {1}, {0}, {0}, {2, 3, 4}}));
   EXPECT_EQ(source->pauses_s(), (std::vector<double>{0, 1, 33, 2, 9, 5}));
 }
 
 TEST(Weka, APartlyFilledLastBlockMayHaveAnId) {
-  const TempDir dir;
-  const auto source = make_sample("weka", {.file = dir.write("w.json", R"({"block_size": 4,
-    "requests": [
+  const auto source = weka_of(R"(
     {"t": 0, "type": "s", "in": 9, "out": 1, "hash_ids": [1, 2, 3]},
     {"t": 1, "type": "s", "in": 11, "out": 1, "hash_ids": [1, 2, 3]},
-    {"t": 2, "type": "s", "in": 11, "out": 1, "hash_ids": [1, 2]}]})")});
+    {"t": 2, "type": "s", "in": 11, "out": 1, "hash_ids": [1, 2]})");
   const std::vector<ServingRequest> requests = requests_of(*source);
   EXPECT_EQ(requests[1].shared_tokens, 9);
   EXPECT_NEAR(static_cast<double>(requests[2].shared_tokens), 8, 1);

@@ -547,23 +547,27 @@ TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsDecisionNeeds) {
   EXPECT_GE(larger.answers.at("search")[0]["requests"], 120);
 }
 
-// Twenty conversations of two turns cannot grow.
+// A search with conversations, which have a fixed number of requests, here 40.
+Json search_of_conversations() {
+  return {{"methods", {"paged"}},
+          {"workload", "conversations"},
+          {"settings",
+           {{"shared_tokens", nullptr},
+            {"requests", nullptr},
+            {"conversations", 20},
+            {"turns", 2},
+            {"arrivals", "constant"},
+            {"rate_rps", 20.0},
+            {"most_in_flight", nullptr},
+            {"least_duration_s", 1.0},
+            {"modelled_step_ms", 0.1},
+            {"slo_ttft_ms", 100.0},
+            {"search", "highest_rate"},
+            {"search_trials", 1}}}};
+}
+
 TEST_F(Serving, ASearchWithTooFewRequestsEndsAndSaysSo) {
-  Json changes = {{"methods", {"paged"}},
-                  {"workload", "conversations"},
-                  {"settings",
-                   {{"shared_tokens", nullptr},
-                    {"requests", nullptr},
-                    {"conversations", 20},
-                    {"turns", 2},
-                    {"arrivals", "constant"},
-                    {"rate_rps", 20.0},
-                    {"most_in_flight", nullptr},
-                    {"least_duration_s", 1.0},
-                    {"modelled_step_ms", 0.1},
-                    {"slo_ttft_ms", 100.0},
-                    {"search", "highest_rate"},
-                    {"search_trials", 1}}}};
+  Json changes = search_of_conversations();
   const std::vector<std::tuple<int, double, std::string>> cases = {
       {20, 0.99, "0 of the 40 requests of one run missed the service level, too few"},
       {41, 0.9, "a run has 40 requests, fewer than least_requests"}};
@@ -580,26 +584,11 @@ TEST_F(Serving, ASearchWithTooFewRequestsEndsAndSaysSo) {
   }
 }
 
-// Conversations have a fixed number of requests, here 40. Above 40 requests a second they take less
-// than the least duration.
+// Above 40 requests a second, the 40 requests take less than the least duration.
 TEST_F(Serving, ASearchThatAnInvalidRunEndedSaysSo) {
-  const Json changes = {{"methods", {"paged"}},
-                        {"workload", "conversations"},
-                        {"settings",
-                         {{"shared_tokens", nullptr},
-                          {"requests", nullptr},
-                          {"conversations", 20},
-                          {"turns", 2},
-                          {"arrivals", "constant"},
-                          {"rate_rps", 20.0},
-                          {"most_in_flight", nullptr},
-                          {"least_duration_s", 1.0},
-                          {"modelled_step_ms", 0.1},
-                          {"slo_ttft_ms", 100.0},
-                          {"slo_share", 0.9},
-                          {"search", "highest_rate"},
-                          {"search_trials", 1},
-                          {"search_resolution", 0.5}}}};
+  Json changes = search_of_conversations();
+  changes["settings"]["slo_share"] = 0.9;
+  changes["settings"]["search_resolution"] = 0.5;
   const Measured run = measured(changes).at(0);
   EXPECT_EQ(value_of(run, "is_valid"), 1);
   EXPECT_LT(value_of(run, "highest_rps"), 45);

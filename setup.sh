@@ -22,7 +22,6 @@ done
 
 packages=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates       # to build
-  libdnnl-dev ocl-icd-opencl-dev             # arithmetic: oneDNN, whose CMake files ask for OpenCL (for its GPU part)
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
   libblas-dev                                # for FAISS; else apt takes OpenBLAS, which starts threads in every program
   libboost-dev                                                                  # headers: HTTP server, Boost.Math

@@ -84,7 +84,7 @@ void print_choices(const FetchChoices& choices) {
       {"f32 weights", choices.weights_f32},
       {"weights as codes", choices.weights_codes},
       {"bf16 weights, 5 to 18 rows,", choices.batch_bf16},
-      {"bf16 weights, 19 to 64 rows,", choices.large_batch_bf16}};
+      {"bf16 weights, 19 rows and more,", choices.large_batch_bf16}};
   for (const auto& [what, choice] : of_weights)
     if (choice) print_choice(fmt::format("fetching {} ahead", what), *choice);
 }

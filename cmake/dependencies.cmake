@@ -6,16 +6,6 @@ if(fmt_VERSION VERSION_LESS 9)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include fmt/format.h>")
 endif()
 find_package(nlohmann_json REQUIRED)  # nlohmann-json3-dev
-if(REPRISE_ONEDNN)
-  find_package(dnnl REQUIRED)         # libdnnl-dev
-  if(dnnl_VERSION VERSION_LESS 2.6)  # Ubuntu 22.04's version lacks the layout of packed weights
-    message(STATUS "oneDNN ${dnnl_VERSION} is older than 2.6: products of many rows are computed by our own kernels")
-    set(REPRISE_ONEDNN OFF)
-  endif()
-endif()
-if(NOT REPRISE_ONEDNN)
-  set(dnnl_VERSION none)
-endif()
 find_package(PkgConfig REQUIRED)      # pkg-config
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)                      # libhwy-dev
 include(${CMAKE_CURRENT_LIST_DIR}/sentencepiece.cmake)                       # libsentencepiece-dev

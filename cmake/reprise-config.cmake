@@ -5,7 +5,6 @@ find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
 # Needed only if reprise was built with them; its targets then link them.
-find_package(dnnl QUIET)
 find_package(faiss QUIET)
 find_dependency(Threads)
 find_dependency(PkgConfig)

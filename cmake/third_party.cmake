@@ -1,7 +1,6 @@
 # The libraries of cmake/dependencies.cmake under the same names, compiled from the sources of a
 # pack, for a machine that has neither their packages nor a network. tools/gpu_pack.sh makes the
-# pack; REPRISE_THIRD_PARTY is the folder into which it was unpacked. It does not contain oneDNN:
-# REPRISE_ONEDNN is OFF here.
+# pack; REPRISE_THIRD_PARTY is the folder into which it was unpacked.
 set(pack ${REPRISE_THIRD_PARTY})
 if(NOT EXISTS ${pack}/MANIFEST)
   message(FATAL_ERROR "REPRISE_THIRD_PARTY=${pack} is no unpacked pack: it has no file MANIFEST. tools/gpu_pack.sh makes "
@@ -116,4 +115,3 @@ set_target_properties(packed_sentencepiece PROPERTIES CXX_STANDARD 17)
 # Versions for the records' provenance, as the packages of dependencies.cmake provide them.
 file(STRINGS ${pack}/MANIFEST lines REGEX "^highway ")
 string(REGEX REPLACE "^highway [^ ]+ " "" HWY_VERSION "${lines}")
-set(dnnl_VERSION none)

@@ -60,7 +60,7 @@ check_bareness() {
   local header found
   for header in fmt/core.h nlohmann/json.hpp CLI/CLI.hpp gtest/gtest.h benchmark/benchmark.h hwy/highway.h \
     sentencepiece_processor.h pcre2.h utf8proc.h pugixml.hpp httplib.h prometheus/registry.h xxhash.h zlib.h \
-    boost/version.hpp dnnl.hpp; do
+    boost/version.hpp; do
     found=$(find "$root/usr" -path "*/include/$header" -not -path "$root/usr/local/cuda/*" -print -quit)
     [ -z "$found" ] || fails "the root is not bare: it has $found"
   done

@@ -13,10 +13,9 @@
 #                has to be copied to the GPU machine. Measurements and pictures are left out of this tree.
 #   --list       print what is packed, a line each: folder in the pack, Debian's source package, its parts
 #
-# The libraries are those of Debian or Ubuntu as this machine's apt knows them, their patches included (Boost: as installed). oneDNN is not
-# among them: the build there does without. Also packed: MANIFEST (folder, package, version), each library's copyright,
-# and the tree's revision with a checksum of each file that a build or a run can read, since the tree travels without its
-# git history.
+# The libraries are those of Debian or Ubuntu as this machine's apt knows them, their patches included (Boost: as
+# installed). Also packed: MANIFEST (folder, package, version), each library's copyright, and the tree's revision with a
+# checksum of each file that a build or a run can read, since the tree travels without its git history.
 set -euo pipefail
 tree=$(cd "$(dirname "$0")/.." && pwd)
 readonly tree

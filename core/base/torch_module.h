@@ -1,8 +1,6 @@
 // Loads the shared libraries (modules) of this project that use libtorch. The program itself is not
-// linked to libtorch, for two reasons. libtorch would load 450 MB at each start. It also contains a
-// oneDNN that exports the same template instances as the program's oneDNN, so each could run the
-// other's code. (Modules are loaded with RTLD_DEEPBIND, so that libtorch finds its own oneDNN
-// first.)
+// linked to libtorch, which would load 450 MB at each start. Modules are loaded with RTLD_DEEPBIND,
+// so that libtorch finds the libraries that it contains before those of the program.
 #pragma once
 
 #include <filesystem>

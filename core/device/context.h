@@ -1,7 +1,7 @@
 // The resources a computation may use, and parallel_for() over its threads.
 //
 // Each calling thread keeps a team of threads for its next parallel_for(). A library with threads
-// of its own (oneDNN) may use only the thread that calls it, because two thread pools would compete
+// of its own (FAISS) may use only the thread that calls it, because two thread pools would compete
 // for the cores.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/device/one_omp_thread.h"
+#include "methods/attn_cache/one_omp_thread.h"
 #include "methods/attn_cache/vector_search.h"
 
 namespace reprise::attn_cache {

@@ -227,7 +227,7 @@ TEST(Provenance, NamesCompilerFlagsAndRevision) {
   EXPECT_NE(facts["flags"].get<std::string>().find("-Wshadow"), std::string::npos);
   EXPECT_FALSE(facts["compiler"].get<std::string>().empty());
   EXPECT_FALSE(facts["revision"].get<std::string>().empty());
-  for (const char* library : {"onednn", "libtorch"})
+  for (const char* library : {"highway", "libtorch"})
     EXPECT_FALSE(facts["libraries"][library].get<std::string>().empty()) << library;
 }
 

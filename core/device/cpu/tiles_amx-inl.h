@@ -13,7 +13,7 @@ constexpr int kTileRows = 16;
 constexpr int kTileBytes = 64;  // bytes of a row: 16 f32, or 32 bf16
 
 // Configures the calling thread's tiles for the lifetime of this object. Code that configures tiles
-// itself (oneDNN) must not run on the thread meanwhile.
+// itself must not run on the thread meanwhile.
 class WholeTiles {
  public:
   WholeTiles() {

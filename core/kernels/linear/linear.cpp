@@ -5,14 +5,10 @@
 #include "core/device/operation_log.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/linear/cpu/panels.h"
-#include "core/kernels/linear/cpu/product_onednn.h"
 #include "core/kernels/linear/cpu/quantized_panels.h"
 #include "core/kernels/linear/weight_store.h"
 
 namespace reprise::kernels {
-
-LinearWorkspace::LinearWorkspace() : products(std::make_unique<cpu::ProductCache>()) {}
-LinearWorkspace::~LinearWorkspace() = default;
 
 Weight::Weight() = default;
 Weight::Weight(Weight&&) noexcept = default;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "core/base/dtype.h"
@@ -12,22 +11,12 @@
 
 namespace reprise::kernels {
 
-namespace cpu {
-class ProductCache;
-}
-
-// Memory that linear layers reuse: oneDNN's primitives, tiles and scratchpads, expanded codes, and
-// inputs copied to the form that a kernel takes. Each of several concurrent calls needs a workspace
-// of its own.
+// Memory that linear layers reuse: expanded codes, and inputs copied to the form that a kernel
+// takes. Each of several concurrent calls needs a workspace of its own.
 struct LinearWorkspace {
-  LinearWorkspace();
-  ~LinearWorkspace();
-
   AlignedBuffer padded_input;
-  std::vector<AlignedBuffer> tiles;     // [workers]  a tile of a product, and a scratchpad
   std::vector<float> input_sums;        // sums of each group of inputs that share a scale
   std::vector<AlignedBuffer> expanded;  // [workers]  panels of codes expanded to plain weights
-  std::unique_ptr<cpu::ProductCache> products;  // by shape; layers share them
 };
 
 // One application of a linear layer.
@@ -42,16 +31,12 @@ struct LinearCall {
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 
-  // Computes y. Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on
-  // AVX512-BF16, the kernels in cpu/ stream the weights. In bf16 with AMX, these kernels multiply
-  // any m > 1 in AMX's tiles. Otherwise larger m use oneDNN's product, tile by tile; or the kernels
-  // in cpu/ if oneDNN has no fast product for this processor (bf16 without AVX512-BF16, and f32
-  // without AVX-512). Results do not depend on the number of threads. A row's bits do not depend on
-  // m if the kernels in cpu/ compute in f32 with plain weights (with codes up to m = kCodedRows),
-  // or with AMX if m > 1; oneDNN does not promise this.
-  // With a batch-invariant context a row's bits never depend on m: one of the kernels in cpu/ takes
-  // any m (in bf16 the kernel for many rows, in AMX's tiles also for m = 1), and codes are never
-  // expanded.
+  // Computes y. Sums accumulate in f32. Weights are read from memory once for each part of some
+  // hundred rows. Results do not depend on the number of threads. With plain weights, a row's bits
+  // do not depend on m in f32 arithmetic, nor in bf16 if m > kStreamedRows (m > 1 with AMX). With
+  // codes they may, since a larger m takes expanded codes.
+  // With a batch-invariant context a row's bits never depend on m: one kernel takes any m (in bf16
+  // the kernel for many rows, in AMX's tiles also for m = 1), and codes are never expanded.
   //   Codes: with m <= kCodedRows, or m <= kManyCodedRows for bf16 on AVX512-BF16 without AMX, rows
   // are multiplied with the codes as they are read, and a group's sum is then multiplied with the
   // group's scale (in bf16, NF4's quantiles are rounded). For larger m, panels are expanded to
@@ -62,10 +47,9 @@ struct LinearCall {
   static constexpr int64_t kStreamedRows = 4;
   // Most rows that are multiplied with codes as they are read: kManyCodedRows for bf16 on
   // AVX512-BF16 without AMX, else kCodedRows. Up to kManyCodedRows rows, decoding takes a few per
-  // cent of the time, and the product in cpu/ is as fast as oneDNN's; with more rows, expanding is
-  // faster. (One core of an AMD EPYC with AVX512-BF16, matrix [4096, 4096], 128 rows: from codes
-  // the product takes 1.04 times as long as with plain bf16 weights, with expanded codes 1.10
-  // times.)
+  // cent of the time; with more rows, expanding is faster. (One core of an AMD EPYC with
+  // AVX512-BF16, matrix [4096, 4096], 128 rows: from codes the product takes 1.04 times as long as
+  // with plain bf16 weights, with expanded codes 1.10 times.)
   static constexpr int64_t kCodedRows = 8, kManyCodedRows = 128;
 };
 

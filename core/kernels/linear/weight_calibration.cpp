@@ -19,11 +19,12 @@ WeightFetch Context::*setting_of(WeightFormat format, int64_t rows) {
 }
 
 // Settings to compare for products of `rows` rows. With more rows, prefetched data have more time
-// to arrive. With 32 rows, AVX512-BF16 is fastest if it prefetches 32 KiB ahead, AMX if it
-// prefetches 8 KiB ahead.
-std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows) {
+// to arrive. With 32 rows, AMX is fastest if it prefetches 8 KiB ahead. Without AMX, a whole block
+// of weights is prefetched, which is longer than any of the distances, so only the cache matters.
+std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows, Isa isa) {
   using Level = FetchSetting::Level;
   std::vector<int> distances = {8, 16, 32, 64};  // KiB
+  if (isa != Isa::kAmx) distances = {32};
   if (rows <= cpu::kBatchRows) distances = {4, 8, 16, 32};
   if (rows == 1) distances = {0, 2, 4, 8, 16};
   std::vector<WeightFetch> all = {usual};
@@ -73,7 +74,7 @@ Calibration<WeightFetch> WeightCalibration::run(int64_t rows) {
   AlignedBuffer out(static_cast<size_t>(rows * kOutputs) * sizeof(float));
   LinearWorkspace workspace;
   size_t turn = 0;
-  return hold_contest(all_settings(fetch, rows), [&](const WeightFetch& setting) {
+  return hold_contest(all_settings(fetch, rows, context_.isa), [&](const WeightFetch& setting) {
     fetch = setting;
     const Weight& w = matrices_[++turn % matrices_.size()];
     const int64_t begin_ns = steady_now_ns();

@@ -158,10 +158,10 @@ TEST(Changes, CodeDiffersInRevisionsModificationsAndLibraries) {
             std::vector<std::string>{
                 "Code: code revision aaaaaaaaaaaa and bbbbbbbbbbbb, was aaaaaaaaaaaa."});
   const auto linked = [&](const char* version) {
-    return of_code({{"libraries", {{"fmt", "9"}, {"onednn", version}}}});
+    return of_code({{"libraries", {{"fmt", "9"}, {"highway", version}}}});
   };
   EXPECT_EQ(differences({linked("2.6")}, {linked("3.1")}),
-            std::vector<std::string>{"Code: library onednn 3.1, was 2.6."});
+            std::vector<std::string>{"Code: library highway 3.1, was 2.6."});
 }
 
 TEST(Changes, OfASettingWithPartsTheDifferentPartIsNamed) {

@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/device/memory.h"
 #include "core/kernels/attention/reference/attention.h"
-#include "core/kernels/linear/linear.h"
 #include "tests/core/kernels/attention/attention_cases.h"
 #include "tests/support/kernels.h"
 
@@ -170,41 +169,6 @@ TEST(TorchAttention, RunsAgainOnOtherQueriesAndValues) {
   attention.run(q.data());
   attention.read(second.data());
   for (size_t i = 0; i < q.size(); ++i) EXPECT_EQ(second[i], 2 * first[i]);
-}
-
-// A wheel contains another version of oneDNN and may bring its own OpenMP. Our oneDNN must compute
-// the same with libtorch loaded, and libtorch's bf16 products must be right with ours loaded.
-TEST(TorchAttention, LeavesOurOneDnnAlone) {
-  REPRISE_NEEDS_TORCH();
-  constexpr int64_t kSize = 192, kRows = 64;
-  const Context context{.threads = 2, .isa = best_isa()};
-  const std::vector<float> weights = testing::random_values(kSize * kSize, 1, DType::kBF16);
-  const std::vector<float> input = testing::random_values(kRows * kSize, 2, DType::kBF16);
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const kernels::Weight matrix(
-        kSize, kSize, format_of(dtype),
-        [&](int64_t first, int64_t end, void* rows) {
-          convert(weights.data() + first * kSize, DType::kF32, rows, dtype,
-                  static_cast<size_t>((end - first) * kSize));
-        },
-        context);
-    const Tensor x = testing::tensor_of(input, dtype);
-    const auto multiply = [&](int64_t rows) {
-      std::vector<float> y(static_cast<size_t>(rows * kSize));
-      kernels::LinearWorkspace workspace;
-      kernels::LinearCall{.x = x.data(), .m = rows, .out = y.data()}.run(matrix, workspace,
-                                                                         context);
-      return y;
-    };
-    const std::vector<float> before = multiply(kRows);
-    for (const TorchKernel kernel : kKernels) expect_reference(kernel, dtype, {3, 8, 2, 96, 64});
-    EXPECT_EQ(multiply(kRows), before) << name_of(dtype);
-    // Another shape makes oneDNN create a primitive now. The rows are the first ones of the product
-    // above.
-    const std::vector<float> fewer = multiply(kRows / 2);
-    for (size_t i = 0; i < fewer.size(); ++i)
-      ASSERT_NEAR(fewer[i], before[i], kSize * 0x1p-18) << name_of(dtype) << " element " << i;
-  }
 }
 
 TEST(TorchAttention, DescribesVersionAndFunction) {

@@ -11,7 +11,7 @@ namespace {
 // as long as a single task of 8 rows with weights staged in L1, and two tasks of fewer rows take
 // less time (one core of an AMD EPYC).
 int64_t rows_of_task(int64_t m, bool takes_many) {
-  const int64_t most = takes_many ? kManyLinearRows : LinearCall::kStreamedRows;
+  const int64_t most = takes_many ? kMostCodedRows : LinearCall::kStreamedRows;
   const int64_t parts = (m + most - 1) / most;
   return (m + parts - 1) / parts;
 }

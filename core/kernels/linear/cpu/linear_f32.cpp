@@ -2,9 +2,10 @@
 // dtypes.
 //
 // A few rows are multiplied with weights that are read directly from the panel. Many rows are
-// multiplied with an f32 copy of a part of the panel, which stays in L1 until all rows are done.
-// Each output has a single sum, to which products are added in the order of the inputs, so a row's
-// bits do not depend on the number of rows.
+// multiplied with an f32 copy of a part of the panel, which stays in L1 until all rows are done;
+// or, if the panel already has the copy's layout, with a part of the panel itself, which stays in
+// the L2. Each output has a single sum, to which products are added in the order of the inputs, so
+// a row's bits do not depend on the number of rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/linear/cpu/linear_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -239,17 +240,31 @@ void multiply_part(const LinearTask& task, const float* weights, int64_t first, 
   }
 }
 
+// Calls use(weights, first, end) for each part of the panel's inputs.
+template <bool kBf16, typename Use>
+void for_parts(const LinearTask& task, Use&& use) {
+  const int64_t inputs = task.words * (kBf16 ? 2 : 1);
+  if constexpr (!kBf16 && kBlockOutputs == kOutputs) {
+    const auto* panel = static_cast<const float*>(task.panel);
+    for (int64_t first = 0; first < inputs; first += task.block_words)
+      use(panel + first * kOutputs, first, std::min(first + task.block_words, inputs));
+  } else {
+    alignas(64) float weights[kOutputs * kPartInputs];
+    for (int64_t first = 0; first < inputs; first += kPartInputs) {
+      const int64_t end = std::min(first + kPartInputs, inputs);
+      unpack<kBf16>(task, first, end, weights);
+      use(weights, first, end);
+    }
+  }
+}
+
 template <bool kBf16>
 void multiply(const LinearTask& task) {
-  alignas(64) float weights[kOutputs * kPartInputs];
   alignas(64) float sums[kMostRowsF32 * kOutputs];
   std::fill_n(sums, task.rows * kOutputs, 0.0f);
-  const int64_t inputs = task.words * (kBf16 ? 2 : 1);
-  for (int64_t first = 0; first < inputs; first += kPartInputs) {
-    const int64_t end = std::min(first + kPartInputs, inputs);
-    unpack<kBf16>(task, first, end, weights);
+  for_parts<kBf16>(task, [&](const float* weights, int64_t first, int64_t end) {
     multiply_part<kBf16>(task, weights, first, end, sums);
-  }
+  });
   for (int r = 0; r < task.rows; ++r) store_row(task, r, sums + r * kOutputs);
 }
 

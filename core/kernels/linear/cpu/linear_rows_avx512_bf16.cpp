@@ -2,10 +2,12 @@
 // read from memory once: the panel is divided into blocks, and a block stays in a cache while all
 // rows are multiplied with it. Meanwhile the weights of a later block are prefetched. So a product
 // takes the longer of two times, computing and reading the weights, instead of their sum.
+//
+// Each output has a single sum, to which products are added in the order of the inputs, so a row's
+// bits do not depend on the number of rows.
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/constant.h"
 #include "core/kernels/linear/cpu/linear_task.h"
@@ -30,6 +32,7 @@ struct Block {
   const uint32_t* x;  // [rows][...], the block's first word
   int64_t x_stride;   // words
   float* sums;        // [rows][64]
+  bool is_last;       // the last block of the panel
 };
 
 // Adds to `sum` the products of one word of each of kRows rows with one word of each output.
@@ -74,19 +77,23 @@ const char* multiply_rows(const Block& block, const char* ahead, int64_t lines) 
   return ahead;
 }
 
-// Multiplies the block with all rows, in groups of nearly equal size. Meanwhile prefetches as many
-// bytes as the block has, from `ahead` on (none if `ahead` is null). The prefetches are spread over
-// the products, because a burst of requests would delay the loads.
+// Multiplies the block with all rows, in groups of nearly equal size. After the last block, writes
+// a group's outputs at once: the stores then wait for memory while the next group is multiplied.
+// Prefetches as many bytes as the block has, from `ahead` on (none if `ahead` is null). The
+// prefetches are spread over the products, because a burst of requests would delay the loads.
 template <int kLocality>
-void multiply(Block block, int rows, const char* ahead) {
-  const int groups = (rows + kLinearRows - 1) / kLinearRows;
+void multiply(const LinearTask& task, Block block, const char* ahead) {
+  const int rows = task.rows, groups = (rows + kLinearRows - 1) / kLinearRows;
   const char* const end = ahead == nullptr ? nullptr : ahead + block.words * kVectors * kLine;
   const int64_t lines = (kUnroll * kVectors + groups - 1) / groups;
-  for (int g = 0; g < groups; ++g) {
+  for (int g = 0, row = 0; g < groups; ++g) {
     const int of_group = rows / groups + (g < rows % groups ? 1 : 0);
     with_constant<1, 2, 3, 4, 5, 6>(of_group, [&](auto n) {
       ahead = multiply_rows<decltype(n)::value, kLocality>(block, ahead, ahead < end ? lines : 0);
     });
+    for (int r = 0; block.is_last && r < of_group; ++r)
+      store_row(task, row + r, block.sums + r * 64);
+    row += of_group;
     block.x += of_group * block.x_stride;
     block.sums += of_group * 64;
   }
@@ -95,12 +102,14 @@ void multiply(Block block, int rows, const char* ahead) {
 // Returns the words of a block. Memory limits the product of up to kBatchRows rows: small blocks
 // read memory faster, because they request few lines at a time. Arithmetic limits products of more
 // rows: large blocks load and store the sums less often. (Zen 5, TinyLlama's layers, prefetching 8
-// and 32 KiB ahead: small blocks took 0.90 of the time of large blocks with 8 rows, 0.99 with 16
-// rows, and 1.16 with 32 rows.)
+// and 32 KiB ahead: blocks of 16 words took 0.90 of the time of blocks of 128 words with 8 rows,
+// 0.99 with 16 rows, and 1.16 with 32 rows. Zen 4, 32 to 64 rows: blocks of 512 words, 128 KiB,
+// took 0.98 of the time of blocks of 128 words.)
 int64_t block_words(const LinearTask& task) {
-  constexpr int64_t kSmall = 16, kLarge = 128;
+  constexpr int64_t kSmall = 16;
   if (task.rows <= kBatchRows) return kSmall;
-  const int64_t blocks = std::max<int64_t>(1, (task.words + kLarge - 1) / kLarge);
+  const int64_t blocks =
+      std::max<int64_t>(1, (task.words + task.block_words - 1) / task.block_words);
   const int64_t words = (task.words + blocks - 1) / blocks;
   return std::max<int64_t>(1, (words + kUnroll - 1) / kUnroll) * kUnroll;
 }
@@ -118,23 +127,24 @@ void multiply_panel(const LinearTask& task, float* sums) {
     const uint32_t* ahead = kLocality < 0         ? nullptr
                             : wanted < task.words ? w + wanted * 64
                                                   : next + (wanted - task.words) * 64;
-    multiply<kLocality>({.weights = w + k * 64,
+    multiply<kLocality>(task,
+                        {.weights = w + k * 64,
                          .words = std::min(block, task.words - k),
                          .x = x + k,
                          .x_stride = task.words,
-                         .sums = sums},
-                        task.rows, reinterpret_cast<const char*>(ahead));
+                         .sums = sums,
+                         .is_last = k + block >= task.words},
+                        reinterpret_cast<const char*>(ahead));
   }
 }
 
 }  // namespace
 
 void linear_rows_avx512_bf16(const LinearTask& task) {
-  alignas(64) float sums[kManyLinearRows * 64];
-  std::memset(sums, 0, static_cast<size_t>(task.rows) * 64 * sizeof(float));
+  alignas(64) float sums[kMostRowsBF16 * 64];
+  std::fill_n(sums, task.rows * 64, 0.0f);
   with_locality(task.fetch,
                 [&](auto locality) { multiply_panel<decltype(locality)::value>(task, sums); });
-  for (int r = 0; r < task.rows; ++r) store_row(task, r, sums + r * 64);
 }
 
 }  // namespace reprise::kernels::cpu

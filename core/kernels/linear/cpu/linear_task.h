@@ -13,10 +13,11 @@ namespace reprise::kernels::cpu {
 // Most rows of a task of linear_panel_avx512_bf16(), which keeps all sums in registers: 6 rows of 4
 // vectors use 24 of the 32 registers.
 inline constexpr int kLinearRows = 6;
-// Most rows of a task of linear_rows_avx512_bf16() (kManyLinearRows) and of linear_panel_f32()
-// (kMostRowsF32). With kMostRowsF32 rows, copying the panel takes only a few per cent of
+// Most rows of a task of linear_rows_avx512_bf16() (kMostRowsBF16) and of linear_panel_f32()
+// (kMostRowsF32). Their sums take 64 and 32 KiB, which leaves most of an L2 to the panel and to the
+// rows. With kMostRowsF32 rows, copying the panel takes only a few per cent of
 // linear_panel_f32()'s time.
-inline constexpr int kManyLinearRows = 64;
+inline constexpr int kMostRowsBF16 = 256;
 inline constexpr int kMostRowsF32 = 128;
 // Most rows of a task of linear_amx(). The sums of that many rows take 64 KiB of the L2, besides
 // the rows themselves.
@@ -28,6 +29,9 @@ struct LinearTask {
   const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
   DType dtype = DType::kF32;
   int64_t words = 0;
+  // How many of these words stay in a core's L2, beside other data, while all rows are multiplied
+  // with them. A multiple of 4.
+  int64_t block_words = 512;
   // [rows][inputs], zero beyond cols; a panel word of f32 has one input, a word of bf16 has two.
   // bf16 for the AVX512-BF16 kernels, f32 for linear_panel_f32(). For linear_amx(), x is in bf16
   // tiles [rows / 16][inputs / 32][16][32], zero beyond the rows.
@@ -71,7 +75,7 @@ template <int kLocality, int64_t kLines>
 }
 
 // For bf16 weights, with AVX512-BF16. linear_panel_avx512_bf16() takes up to kLinearRows rows,
-// linear_rows_avx512_bf16() up to kManyLinearRows.
+// linear_rows_avx512_bf16() up to kMostRowsBF16.
 void linear_panel_avx512_bf16(const LinearTask& task);
 void linear_rows_avx512_bf16(const LinearTask& task);
 // For bf16 weights, with AMX; takes up to kMostTileRows rows.

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/kernels/linear/cpu/linear_task.h"
-#include "core/kernels/linear/cpu/product_onednn.h"
 
 namespace reprise::kernels::cpu {
 int64_t panel_words(int64_t cols, DType dtype) {
@@ -53,6 +52,11 @@ const char* input_rows(const LinearCall& call, const InputRows& rows, LinearWork
   return workspace.padded_input.as<char>();
 }
 
+int64_t l2_bytes() {
+  constexpr int64_t kUnknown = int64_t{1} << 20;
+  return cpu_facts().l2_bytes > 0 ? cpu_facts().l2_bytes : kUnknown;
+}
+
 bool streams_batches(DType dtype, const Context& context) {
   return dtype == DType::kBF16 && has_bf16_dot(context.isa);
 }
@@ -67,8 +71,26 @@ WeightFetch Context::*plain_fetch(DType dtype, int64_t m) {
   return m <= kBatchRows ? &Context::batch_bf16 : &Context::large_batch_bf16;
 }
 
-PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
-                     const Context& context)
+namespace {
+
+// Returns the number of rows of each part, at most `most`. If there are few panels for the threads,
+// the rows are divided into more parts, but not into parts that would spend much of their time on
+// reading the weights.
+int64_t rows_of_part(int64_t m, int64_t most, int64_t panels, const Context& context) {
+  constexpr int64_t kLeast = 48, kItemsPerThread = 4;
+  const int64_t wanted = (kItemsPerThread * context.threads + panels - 1) / panels;
+  const int64_t parts = std::min(wanted, std::max<int64_t>(1, m / kLeast));
+  return equal_parts(m, std::min(most, (m + parts - 1) / parts));
+}
+
+// A block of weights takes an eighth of the L2. So the next block, which is prefetched, the rows
+// and their sums have room beside it, even if two threads share the core.
+constexpr int64_t kBlocksOfL2 = 8, kWordBytes = kPanelOutputs * int64_t{sizeof(uint32_t)};
+
+}  // namespace
+
+PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, int64_t panels,
+                     LinearWorkspace& workspace, const Context& context)
     : call_(call),
       dtype_(dtype),
       words_(panel_words(cols, dtype)),
@@ -77,9 +99,12 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
       has_bf16_dot_(dtype == DType::kBF16 && has_bf16_dot(context.isa)),
       takes_many_(has_bf16_dot_ &&
                   (call.m > LinearCall::kStreamedRows || context.is_batch_invariant)),
-      part_rows_(equal_parts(call.m, takes_many_     ? kManyLinearRows
-                                     : has_bf16_dot_ ? kLinearRows
-                                                     : kMostRowsF32)),
+      part_rows_(rows_of_part(call.m,
+                              takes_many_     ? kMostRowsBF16
+                              : has_bf16_dot_ ? kLinearRows
+                                              : kMostRowsF32,
+                              panels, context)),
+      block_words_(std::max<int64_t>(64, l2_bytes() / kBlocksOfL2 / kWordBytes / 4 * 4)),
       input_dtype_(has_bf16_dot_ ? DType::kBF16 : DType::kF32),
       inputs_(words_ * (dtype == DType::kF32 ? 1 : 2)),
       input_(input_rows(call, {.cols = cols, .inputs = inputs_, .from = dtype, .to = input_dtype_},
@@ -93,6 +118,7 @@ void PanelRows::run(int64_t part, int64_t index, const Outputs& outputs, const v
   task.panel = weights;
   task.dtype = dtype_;
   task.words = words_;
+  task.block_words = block_words_;
   task.x = input_ + static_cast<size_t>(row * inputs_) * size_of(input_dtype_);
   task.next_panel = next;
   task.fetch = fetch_;

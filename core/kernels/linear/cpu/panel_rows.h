@@ -1,5 +1,4 @@
-// Multiplies the input rows of a call with plain weights (not codes), one panel at a time, without
-// oneDNN.
+// Multiplies the input rows of a call with plain weights (not codes), one panel at a time.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +73,10 @@ struct LinearTask;
 // read fastest, but short runs let the threads end at about the same time.
 [[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);
 
-// True if the streaming kernels multiply plain weights of `dtype` with up to 64 rows. If false,
-// they take up to LinearCall::kStreamedRows rows.
+// Bytes of a core's L2, or 1 MiB if they are unknown.
+[[nodiscard]] int64_t l2_bytes();
+
+// True if linear_rows_avx512_bf16() multiplies plain weights of `dtype` with many rows.
 [[nodiscard]] bool streams_batches(DType dtype, const Context& context);
 // True if plain weights are multiplied with m rows in AMX's tiles. A single row is faster without
 // tiles, but its bits then differ from those of a row computed in tiles.
@@ -87,11 +88,12 @@ struct LinearTask;
 class PanelRows {
  public:
   // The call's x [m, cols] is in `dtype`. If panels are padded to more inputs than `cols`, makes a
-  // padded copy of x in `workspace`. The call must outlive this object.
-  PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
-            const Context& context);
+  // padded copy of x in `workspace`. `panels` is the number of panels that are multiplied. The call
+  // must outlive this object.
+  PanelRows(const LinearCall& call, int64_t cols, DType dtype, int64_t panels,
+            LinearWorkspace& workspace, const Context& context);
 
-  // Number of parts into which the rows are divided; it does not depend on the number of threads.
+  // Number of parts into which the rows are divided. The bits of the outputs do not depend on it.
   [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
   // Computes, for the rows of a part, the outputs in `outputs` that belong to panel `index`.
   // `weights` is this panel, [words][64] f32 or [words][64][2] bf16. `next` is the panel that this
@@ -107,6 +109,7 @@ class PanelRows {
   WeightFetch fetch_;
   bool has_bf16_dot_, takes_many_;
   int64_t part_rows_;
+  int64_t block_words_;
   DType input_dtype_;  // dtype of the kernel's input
   int64_t inputs_;     // cols plus padding
   const char* input_;  // [m, inputs]

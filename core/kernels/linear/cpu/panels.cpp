@@ -8,7 +8,6 @@
 #include "core/kernels/linear/cpu/linear_task.h"
 #include "core/kernels/linear/cpu/panel_rows.h"
 #include "core/kernels/linear/cpu/tile_rows.h"
-#include "core/kernels/linear/cpu/tiled_product.h"
 
 namespace reprise::kernels::cpu {
 namespace {
@@ -79,32 +78,7 @@ void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWor
                    const Context& context) const {
   if (multiplies_in_tiles(input_dtype(), call.m, context))
     return multiply_in_tiles(call, {.first = first, .end = end}, workspace, context);
-  const int64_t ours =
-      streams_batches(input_dtype(), context) ? kManyLinearRows : LinearCall::kStreamedRows;
-  // With oneDNN, a row's bits may depend on m.
-  if (call.m > ours && !context.is_batch_invariant &&
-      multiply(call, first, end, workspace, context))
-    return;
   stream(call, first, end, workspace, context);
-}
-
-bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
-                      LinearWorkspace& workspace, const Context& context) const {
-  const DType dtype = input_dtype();
-  if (!allows_products(context.isa, dtype)) return false;
-  if (first % kOutputs != 0) return false;  // products begin at a panel
-  const int64_t outputs = end - first;
-  const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype},
-                             *workspace.products);
-  if (!product.is_fast()) return false;
-  workspace.tiles.resize(
-      std::max(workspace.tiles.size(), static_cast<size_t>(std::max(1, context.threads))));
-  parallel_for(context, product.tiles(), [&](int64_t tile, int worker) {
-    const int64_t first_output = product.first_output(tile);
-    product.run(tile, panel((first + first_output) / kOutputs),
-                workspace.tiles[static_cast<size_t>(worker)]);
-  });
-  return true;
 }
 
 void Panels::multiply_in_tiles(const LinearCall& call, const Outputs& outputs,
@@ -133,14 +107,17 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
   // panels, which are read fastest where memory is the limit. In all other products they take
   // panels one by one, so that they end at about the same time.
   const Outputs outputs{.first = first, .end = end};
-  const PanelRows rows(call, cols(), input_dtype(), workspace, context);
+  const PanelRows rows(call, cols(), input_dtype(), outputs.panels(), workspace, context);
   const int64_t run = call.m > LinearCall::kStreamedRows && call.m <= kBatchRows
                           ? panels_per_run(context, outputs)
                           : 1;
+  // The rows of a part are multiplied with all panels before the next part begins, because they may
+  // stay in a cache.
   if (rows.parts() > 1)
     return parallel_for(context, outputs.panels() * rows.parts(), [&](int64_t item, int) {
-      const int64_t index = outputs.first_panel() + item / rows.parts();
-      rows.run(item % rows.parts(), index, outputs, panel(index), panel(index));
+      const auto index = [&](int64_t i) { return outputs.first_panel() + i % outputs.panels(); };
+      rows.run(item / outputs.panels(), index(item), outputs, panel(index(item)),
+               panel(index(item + context.threads)));
     });
   for_panels(context, outputs, run, call.m * (end - first) * cols(), [&](int64_t index, int) {
     const int64_t next = index + (run > 1 ? 1 : context.threads);

@@ -1,5 +1,4 @@
-// Plain weights (not codes) on the CPU, in panels of 64 outputs. Both the streaming kernels in this
-// folder and oneDNN's matrix product read them.
+// Plain weights (not codes) on the CPU, in panels of 64 outputs.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,8 @@ namespace reprise::kernels::cpu {
 
 //   f32:  panel[k][64],  bf16: panel[k / 2][64][2]
 //   Zeros pad k to a multiple of 16 (f32) or 32 (bf16), and the outputs to a multiple of 64.
-// This is oneDNN's layout BA16a64b (f32) or BA16a64b2a (bf16), so oneDNN's products need no copy,
-// and a matrix-vector product reads a panel from front to back. One copy must serve both, because a
-// 7B model in bf16 leaves no room for two.
+// A product of one row reads a panel from front to back, and products of many rows keep a part of a
+// panel in a cache. One copy must serve both, because a 7B model in bf16 leaves no room for two.
 class Panels final : public WeightStore {
  public:
   static constexpr int64_t kOutputs = kPanelOutputs;
@@ -36,8 +34,6 @@ class Panels final : public WeightStore {
               const Context& context) const;
   void multiply_in_tiles(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
                          const Context& context) const;
-  [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,
-                              LinearWorkspace& workspace, const Context& context) const;
 
   int64_t words_ = 0;  // 32-bit words (one f32, or two bf16) of a panel for each output
   Buffer data_;

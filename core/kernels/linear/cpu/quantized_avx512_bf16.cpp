@@ -366,8 +366,8 @@ void stage(const QuantizedTask& task) {
   const int rows = task.linear.rows;
   constexpr bool kMeanwhile = Codes::kDecodesMeanwhile;
   __m512i weights[kMeanwhile ? 2 : 1][Codes::kRunSteps * kPairs * kVectors];
-  alignas(64) float totals[kManyLinearRows][64];
-  alignas(64) float sums[kManyLinearRows][64];
+  alignas(64) float totals[kMostCodedRows][64];
+  alignas(64) float sums[kMostCodedRows][64];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof(totals[0]));
   const auto decoding = [&](const Run& run, __m512i* to) {
     const char* at = static_cast<const char*>(panel.codes) + run.first_step * Codes::kStepBytes;

@@ -48,9 +48,12 @@ struct QuantizedTask {
   bool is_staged = false;
 };
 
+// Most rows of a task of quantized_panel_avx512_bf16().
+inline constexpr int kMostCodedRows = 64;
+
 // f32 arithmetic, f32 inputs, up to LinearCall::kStreamedRows rows.
 void quantized_panel_f32(const QuantizedTask& task, Isa isa);
-// AVX512-BF16, bf16 inputs, up to kManyLinearRows rows.
+// AVX512-BF16, bf16 inputs, up to kMostCodedRows rows.
 void quantized_panel_avx512_bf16(const QuantizedTask& task);
 
 // Converts a panel's int8 codes [steps][8][64] to unscaled bf16 [steps][4][64][2], and prefetches

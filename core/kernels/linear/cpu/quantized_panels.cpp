@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "core/kernels/linear/cpu/coded_rows.h"
-#include "core/kernels/linear/cpu/product_onednn.h"
-#include "core/kernels/linear/cpu/tiled_product.h"
+#include "core/kernels/linear/cpu/panel_rows.h"
 
 namespace reprise::kernels::cpu {
 
@@ -34,7 +33,7 @@ void QuantizedPanels::apply(const LinearCall& call, int64_t first, int64_t end,
   if (context.is_batch_invariant ||
       call.m <= (has_many ? LinearCall::kManyCodedRows : LinearCall::kCodedRows))
     return stream(call, outputs, workspace, context);
-  if (!multiply(call, outputs, workspace, context)) expand(call, outputs, workspace, context);
+  expand(call, outputs, workspace, context);
 }
 
 void QuantizedPanels::stream(const LinearCall& call, const Outputs& outputs,
@@ -70,7 +69,7 @@ void QuantizedPanels::expand_to(int64_t index, void* out, Isa isa) const {
 
 void QuantizedPanels::expand(const LinearCall& call, const Outputs& outputs,
                              LinearWorkspace& workspace, const Context& context) const {
-  const PanelRows rows(call, cols(), input_dtype(), workspace, context);
+  const PanelRows rows(call, cols(), input_dtype(), outputs.panels(), workspace, context);
   const auto panel_bytes =
       static_cast<size_t>(panel_words(cols(), input_dtype()) * kPanelOutputs) * sizeof(uint32_t);
   workspace.expanded.resize(
@@ -84,42 +83,6 @@ void QuantizedPanels::expand(const LinearCall& call, const Outputs& outputs,
   };
   for_panels(context, outputs, /*run=*/1, call.m * (outputs.end - outputs.first) * cols(),
              run_panel);
-}
-
-bool QuantizedPanels::multiply(const LinearCall& call, const Outputs& outputs,
-                               LinearWorkspace& workspace, const Context& context) const {
-  const DType dtype = input_dtype();
-  if (!allows_products(context.isa, dtype)) return false;
-  if (outputs.first % kPanelOutputs != 0) return false;  // products begin at a panel
-  const TiledProduct product(
-      call, {.n = outputs.end - outputs.first, .k = cols(), .dtype = dtype, .are_made = true},
-      *workspace.products);
-  if (!product.is_fast()) return false;
-  const auto workers = static_cast<size_t>(std::max(1, context.threads));
-  workspace.tiles.resize(std::max(workspace.tiles.size(), workers));
-  workspace.expanded.resize(std::max(workspace.expanded.size(), workers));
-  parallel_for(context, product.output_tiles(), [&](int64_t tile, int worker) {
-    const auto w = static_cast<size_t>(worker);
-    multiply_tile(product, tile, outputs.first_panel(), workspace.expanded[w], workspace.tiles[w],
-                  context.isa);
-  });
-  return true;
-}
-
-void QuantizedPanels::multiply_tile(const TiledProduct& product, int64_t output_tile,
-                                    int64_t first_panel, AlignedBuffer& weights,
-                                    AlignedBuffer& scratch, Isa isa) const {
-  const int64_t first_tile = output_tile * product.row_tiles();
-  const int64_t panel_of_tile = first_panel + product.first_output(first_tile) / kPanelOutputs;
-  const int64_t count = (product.outputs_of(first_tile) + kPanelOutputs - 1) / kPanelOutputs;
-  const auto panel_bytes =
-      static_cast<size_t>(panel_words(cols(), input_dtype()) * kPanelOutputs) * sizeof(uint32_t);
-  const size_t needed = static_cast<size_t>(count) * panel_bytes;
-  if (weights.bytes() < needed) weights = AlignedBuffer(needed);
-  for (int64_t i = 0; i < count; ++i)
-    expand_to(panel_of_tile + i, weights.as<char>() + static_cast<size_t>(i) * panel_bytes, isa);
-  for (int64_t row = 0; row < product.row_tiles(); ++row)
-    product.run(first_tile + row, weights.data(), scratch);
 }
 
 }  // namespace reprise::kernels::cpu

@@ -10,8 +10,6 @@
 
 namespace reprise::kernels::cpu {
 
-class TiledProduct;
-
 class QuantizedPanels final : public WeightStore {
  public:
   // Throws what CodedMatrix() throws.
@@ -28,12 +26,6 @@ class QuantizedPanels final : public WeightStore {
   // Multiplies x with codes that are decoded as they are read.
   void stream(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
-  // Expands weights and multiplies x with them tile by tile, with oneDNN. Returns false if oneDNN
-  // has no fast product for the tiles.
-  [[nodiscard]] bool multiply(const LinearCall& call, const Outputs& outputs,
-                              LinearWorkspace& workspace, const Context& context) const;
-  void multiply_tile(const TiledProduct& product, int64_t output_tile, int64_t first_panel,
-                     AlignedBuffer& weights, AlignedBuffer& scratch, Isa isa) const;
   // Expands weights panel by panel and multiplies with the kernels for plain weights.
   void expand(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;

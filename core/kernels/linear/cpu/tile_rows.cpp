@@ -11,11 +11,6 @@ namespace {
 constexpr int64_t kTileRows = 16, kTileInputs = 32;
 constexpr int64_t kPairRows = 2 * kTileRows;
 
-int64_t l2_bytes() {
-  constexpr int64_t kUnknown = int64_t{1} << 20;
-  return cpu_facts().l2_bytes > 0 ? cpu_facts().l2_bytes : kUnknown;
-}
-
 constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Returns how many rows of `inputs` inputs fit into the L2 together with two panels; a multiple of

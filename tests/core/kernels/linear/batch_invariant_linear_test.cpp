@@ -56,7 +56,7 @@ void expect_invariant(const Weight& w) {
 }
 
 // Sizes on and off multiples of panels and tiles, one whose sums AMX adds up in blocks, and one
-// that oneDNN cuts into several tiles.
+// of many outputs.
 constexpr std::pair<int64_t, int64_t> kMatrixSizes[] = {
     {97, 75}, {64, 64}, {130, 515}, {70, 6000}, {600, 320}};
 

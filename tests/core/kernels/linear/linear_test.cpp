@@ -9,7 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/kernels/linear/cpu/panels.h"
-#include "core/kernels/linear/cpu/product_onednn.h"
 #include "core/kernels/linear/reference/linear.h"
 #include "tests/core/kernels/linear/linear_checks.h"
 
@@ -327,40 +326,8 @@ TEST(Linear, BlocksAreReadBackExactly) {
   }
 }
 
-bool has_products() { return cpu::products_are_built_in() && best_isa() >= Isa::kAvx512; }
-
-// With continuous batching each step may have another m. Here 40 layers with some 60 sizes of a
-// tile each need more primitives than the cache holds.
-TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
-  if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
-  constexpr int64_t kMostRows = 256;
-  std::vector<Weights> layers;
-  for (int64_t outputs = 31; outputs <= 70; ++outputs)
-    layers.emplace_back(outputs, 20, DType::kF32, 7);
-  const std::vector<float> x = random_values(kMostRows * 20, 8);
-  const Context context{.threads = 1, .isa = best_isa()};
-  LinearWorkspace kept;
-  std::vector<float> got(kMostRows * 70), want(kMostRows * 70);
-  for (int round = 0; round < 2; ++round)  // by round 1, the first primitives have left
-    for (int64_t m = 1; m <= kMostRows; m += round == 0 ? 1 : 61)
-      for (const Weights& w : layers) {
-        LinearCall call{.x = x.data(), .m = m, .out = got.data()};
-        call.run(w.packed, kept, context);
-        ASSERT_LE(kept.products->size(), cpu::ProductCache::kCapacity);
-        if (round == 0 && m % 61 != 0) continue;
-        LinearWorkspace fresh;
-        call.out = want.data();
-        call.run(w.packed, fresh, context);
-        EXPECT_EQ(std::memcmp(got.data(), want.data(),
-                              static_cast<size_t>(m * w.packed.rows()) * sizeof(float)),
-                  0)
-            << "m " << m << " outputs " << w.packed.rows();
-      }
-  EXPECT_EQ(kept.products->size(), cpu::ProductCache::kCapacity);
-}
-
-// Products are computed in tiles of 256 x 256.
-TEST(Linear, EveryEdgeOfTheTilesMatchesTheReference) {
+// Products of many rows are computed in parts of up to 256 rows (bf16) or 128 rows (f32).
+TEST(Linear, EveryEdgeOfThePartsMatchesTheReference) {
   uint64_t seed = 2000;
   for (const DType dtype : kWeightDtypes)
     for (const int64_t rows : {1, 64, 255, 256, 257, 600}) {
@@ -368,6 +335,37 @@ TEST(Linear, EveryEdgeOfTheTilesMatchesTheReference) {
       for (const int64_t m : {5, 255, 256, 257, 513}) {
         check(w, m, {.has_bias = true, .accumulate = true}, seed, {best_isa()});
         check(w, m, {.has_bias = true, .out_dtype = DType::kBF16}, seed, {best_isa()});
+      }
+    }
+}
+
+// More inputs than a block of weights has, with numbers of rows that different loops multiply.
+TEST(Linear, SeveralBlocksOfInputsMatchTheReference) {
+  for (const DType dtype : kWeightDtypes)
+    for (const int64_t inputs : {2048, 5634}) {
+      const Weights w(70, inputs, dtype, 3);
+      for (const int64_t m : {13, 19, 33, 300})
+        check(w, m, {.has_bias = true, .accumulate = true}, 4, {best_isa()});
+    }
+}
+
+// linear.h promises this for plain weights.
+TEST(Linear, ARowsBitsDoNotDependOnTheNumberOfRows) {
+  constexpr int64_t kMostRows = 300;
+  for (const DType dtype : kWeightDtypes)
+    for (const Isa isa : available_isas()) {
+      const Weights w(130, 2100, dtype, 5);
+      const Tensor x = tensor_of(random_values(kMostRows * 2100, 6, dtype), dtype);
+      LinearWorkspace workspace;
+      std::vector<float> all(kMostRows * 130);
+      const Context context{.threads = 2, .isa = isa};
+      LinearCall{.x = x.data(), .m = kMostRows, .out = all.data()}.run(w.packed, workspace,
+                                                                       context);
+      for (const int64_t m : {5, 12, 13, 18, 19, 65, 129, 257}) {
+        std::vector<float> some(static_cast<size_t>(m * 130));
+        LinearCall{.x = x.data(), .m = m, .out = some.data()}.run(w.packed, workspace, context);
+        EXPECT_EQ(std::memcmp(some.data(), all.data(), some.size() * sizeof(float)), 0)
+            << name_of(dtype) << " " << name_of(isa) << " m " << m;
       }
     }
 }
@@ -389,17 +387,6 @@ TEST(Linear, BitsDoNotDependOnTheNumberOfThreads) {
         }
       }
     }
-}
-
-// Shapes in use stay in the cache, however many others come and go.
-TEST(Linear, TheLeastRecentlyUsedPrimitiveLeavesFirst) {
-  if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
-  cpu::ProductCache cache(3);
-  for (int64_t m : {5, 6, 7, 5, 8}) ASSERT_NE(cache.get({.m = m, .n = 64, .k = 16}), nullptr);
-  EXPECT_EQ(cache.size(), 3u);
-  const auto holds = [&](int64_t m) { return cache.holds({.m = m, .n = 64, .k = 16}); };
-  EXPECT_TRUE(holds(5) && holds(7) && holds(8));
-  EXPECT_FALSE(holds(6));
 }
 
 TEST(Linear, DevicesAndFormatsThatAreNotThereAreNamed) {

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/kernels/linear/cpu/panel_rows.h"
-#include "core/kernels/linear/cpu/product_onednn.h"
 #include "core/kernels/linear/cpu/quantized_panel.h"
 #include "core/kernels/linear/linear.h"
 #include "core/kernels/linear/reference/linear.h"
@@ -29,8 +28,8 @@ using testing::magnitudes;
 
 constexpr DType kInputs[] = {DType::kF32, DType::kBF16};
 
-// These numbers of rows take every path: codes that are expanded as they stream, panels expanded
-// for our kernels, tiles expanded for oneDNN's.
+// These numbers of rows take every path: codes that are decoded as they are read, and expanded
+// panels.
 constexpr int64_t kInputRows[] = {0, 1, 2, 3, 4, 5, 8, 9, 13, 65, 129};
 
 TEST(QuantizedLinear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {

@@ -197,13 +197,11 @@ TEST(Decoder, TouchedExpertsAreThoseOfTheLastStep) {
   EXPECT_EQ(random_decoder(scaled_down("llama-2-7b"), context)->touched_experts(), 0);
 }
 
-// Uses Isa::kPortable, which runs only our own kernels: oneDNN's products do not promise equal
-// bits.
 TEST(Decoder, ExpertsGiveTheSameBitsOnAnyNumberOfThreads) {
   const Json json = scaled_down("qwen1.5-moe-a2.7b");
   const std::vector<int32_t> ids = some_ids(60);
   const auto logits_on = [&](int threads) {
-    auto decoder = random_decoder(json, {.threads = threads, .isa = Isa::kPortable});
+    auto decoder = random_decoder(json, {.threads = threads, .isa = best_isa()});
     return all_logits(*decoder, ids, 60);
   };
   const std::vector<float> one = logits_on(1);

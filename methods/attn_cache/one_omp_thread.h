@@ -1,4 +1,4 @@
-// Keeps libraries that use OpenMP (oneDNN, FAISS) on the thread that calls them.
+// Keeps FAISS, which uses OpenMP, on the thread that calls it.
 #pragma once
 
 #include <omp.h>
@@ -6,8 +6,7 @@
 namespace reprise {
 
 // While this object lives, OpenMP regions of the calling thread run on that thread alone. The
-// threads of core/base/threads.h each call such libraries, and two pools would compete for the
-// cores.
+// threads of core/base/threads.h each call FAISS, and two pools would compete for the cores.
 class OneOmpThread {
  public:
   OneOmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

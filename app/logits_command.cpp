@@ -88,7 +88,8 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
   while (engine.has_work()) {
     engine::require_served(engine.step().events);
     if (stop && engine.has_work()) {
-      note("interrupted: {} is as it was\n", command.out);
+      note("interrupted{}\n",
+           file.is_direct() ? "" : fmt::format(": {} is as it was", command.out));
       throw ExitStatus{kInterruptedStatus};
     }
   }

@@ -1,13 +1,16 @@
 #include "core/base/atomic_file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <optional>
+#include <random>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -23,6 +26,34 @@ constexpr std::string_view kSuffix = ".unfinished";
   raise("{} {} failed: {}. {}", what, path.string(), std::strerror(error), write_remedy(error));
 }
 
+// Returns N for /dev/stdout (1), /dev/stderr (2), /dev/fd/N and /proc/self/fd/N.
+std::optional<int> descriptor_of(const std::filesystem::path& path) {
+  const std::string name = path.lexically_normal().string();
+  if (name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(folder)) continue;
+    const char* end = name.data() + name.size();
+    int number = 0;
+    const auto [rest, error] = std::from_chars(name.data() + folder.size(), end, number);
+    if (error == std::errc() && rest == end) return number;
+  }
+  return std::nullopt;
+}
+
+// Follows the links at `path` one by one, also to a file that is not there yet. Stops at the name
+// of a descriptor, because the next link would lead to the name of the descriptor's file.
+std::filesystem::path end_of_links(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as in Linux
+  for (int links = 0; links < kMostLinks && !descriptor_of(path); ++links) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;  // an absolute target replaces the folder
+  }
+  return path;
+}
+
 // Flushes the folder of `path` to the disk, so that the rename is on the disk too.
 void flush_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
@@ -35,17 +66,31 @@ void flush_folder_of(const std::filesystem::path& path) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  std::filesystem::path end = end_of_links(path_);
   std::error_code ignored;
-  if (std::filesystem::exists(path_, ignored) &&
-      !std::filesystem::is_regular_file(path_, ignored)) {
+  if (const std::optional<int> number = descriptor_of(end)) {
+    file_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 0);
+  } else if (std::filesystem::exists(path_, ignored) &&
+             !std::filesystem::is_regular_file(path_, ignored)) {
     file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    std::string beside = path_.string() + ".XXXXXX" + std::string(kSuffix);
-    file_ = ::mkostemps(beside.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
-    beside_ = beside;
+    path_ = std::move(end);
+    create_beside();
   }
   if (file_ < 0) raise_errno("writing", path_);
-  if (!beside_.empty()) ::fchmod(file_, 0644);
+}
+
+// Creates the temporary file by open(), which obeys the umask; mkostemps() would give mode 0600.
+void AtomicFile::create_beside() {
+  struct stat replaced {};
+  const bool replaces = ::stat(path_.c_str(), &replaced) == 0;
+  mode_t mode = 0666;
+  if (replaces) mode = replaced.st_mode & 0777;
+  do {
+    beside_ = fmt::format("{}.{:08x}{}", path_.string(), std::random_device{}(), kSuffix);
+    file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  } while (file_ < 0 && errno == EEXIST);
+  if (file_ >= 0 && replaces) ::fchmod(file_, mode);  // the bits that the umask took away
 }
 
 AtomicFile::~AtomicFile() {

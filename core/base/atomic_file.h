@@ -1,4 +1,9 @@
 // Writes a file so that readers see either the complete new file or the old one.
+//
+// Two kinds of paths are written to directly, without a temporary file: an existing path that is no
+// regular file (a pipe, a device), and the name of a file descriptor of this process (/dev/stdout,
+// /dev/stderr, /dev/fd/N, /proc/self/fd/N, or a link to one of them). A descriptor keeps its
+// offset, so that output goes where a shell's `> FILE` or `>> FILE` wants it.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +14,10 @@
 namespace reprise {
 
 // Writes to a temporary file in the folder of `path`. commit() flushes it to the disk and renames
-// it to `path`. Without commit(), the destructor removes the temporary file and `path` is
-// unchanged. A killed process leaves the temporary file behind, see is_unfinished(). Several
-// writers of one path are safe: the last commit wins. An existing path that is no regular file (a
-// pipe, /dev/stdout) is written to directly.
+// it to `path`, or to the file that `path` leads to if it is a link. Without commit(), the
+// destructor removes the temporary file and `path` is unchanged. A killed process leaves the
+// temporary file behind, see is_unfinished(). Several writers of one path are safe: the last commit
+// wins. The new file has the mode of the file that it replaces, or else what the umask allows.
 class AtomicFile {
  public:
   // Throws Error naming the path if the file cannot be created there.
@@ -25,6 +30,8 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   [[nodiscard]] size_t bytes_written() const { return bytes_written_; }
+  // True if write() writes to `path` itself, so that what was written stays there without commit().
+  [[nodiscard]] bool is_direct() const { return beside_.empty(); }
   // When this returns, the file is on the disk under its final name. Must be the last call. Throws
   // Error with the system's reason.
   void commit();
@@ -34,6 +41,8 @@ class AtomicFile {
   [[nodiscard]] static bool is_unfinished(const std::filesystem::path& path);
 
  private:
+  void create_beside();
+
   std::filesystem::path path_, beside_;  // beside_: the temporary file; "" if there is none
   int file_ = -1;
   size_t bytes_written_ = 0;

@@ -53,6 +53,15 @@ class Output : public CommandLine {
     command.insert(command.end(), more.begin(), more.end());
     return command;
   }
+  // Writes logits in 451 steps, so that there is time for an interrupt.
+  [[nodiscard]] std::vector<std::string> slow_logits(const std::string& out) const {
+    std::string ids = "1";
+    for (int i = 0; i < 450; ++i) ids += ",2";
+    std::vector<std::string> command =
+        on_model("logits", {"--ids", ids, "--chunk", "1", "--out", out});
+    command.insert(command.begin(), REPRISE_PROGRAM);
+    return command;
+  }
 };
 
 TEST_F(Output, FullDiskIsAnErrorOfEveryCommandThatPrints) {
@@ -136,13 +145,8 @@ TEST_F(Output, InterruptWhileFiguresAreDrawnIsNoFailedFigure) {
 TEST_F(Output, LogitsThatAreInterruptedLeaveNothingBehind) {
   const fs::path out = dir_ / "logits";
   std::ofstream(out) << "earlier";
-  std::string ids = "1";
-  for (int i = 0; i < 450; ++i) ids += ",2";
-  std::vector<std::string> command =
-      on_model("logits", {"--ids", ids, "--chunk", "1", "--out", out.string()});
-  command.insert(command.begin(), REPRISE_PROGRAM);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    Subprocess process(command, dir_);
+    Subprocess process(slow_logits(out.string()), dir_);
     const auto unfinished = [&] {
       return std::any_of(fs::directory_iterator(dir_), fs::directory_iterator(),
                          [](const auto& f) { return f.path().string().ends_with(".unfinished"); });
@@ -158,6 +162,29 @@ TEST_F(Output, LogitsThatAreInterruptedLeaveNothingBehind) {
     EXPECT_NE(process.err().find("interrupted"), std::string::npos) << process.err();
     EXPECT_EQ(read_file(out), "earlier");
   }
+}
+
+// Standard output is a file in these tests, as after a shell's `> file`. The test has a link of its
+// own, so that a failure does not replace the machine's /dev/stdout.
+TEST_F(Output, LogitsGoToStandardOutputThatIsAFile) {
+  const fs::path link = dir_ / "link";
+  fs::create_symlink("/proc/self/fd/1", link);
+  const Outcome outcome = reprise(on_model("logits", {"--ids", "3,4", "--out", link.string()}));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.size(), 2 * 256 * sizeof(float));
+  EXPECT_TRUE(fs::is_symlink(link));
+}
+
+TEST_F(Output, InterruptedLogitsOnStandardOutputAreNotCalledUnchanged) {
+  Subprocess process(slow_logits("/dev/fd/1"), dir_);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (fs::file_size(dir_ / "stdout.txt") == 0 && std::chrono::steady_clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  process.send(SIGINT);
+  const int status = process.wait();
+  if (status == 0) GTEST_SKIP() << "all logits were written before the interrupt";
+  EXPECT_EQ(status, 130);
+  EXPECT_NE(process.err().find("interrupted\n"), std::string::npos) << process.err();
 }
 
 TEST_F(Output, ResultsThatAreNoFilesAreRefused) {

@@ -11,9 +11,9 @@
 namespace reprise::simulation {
 
 // While the disk is armed, one in `one_in` of these operations fails with ENOSPC or EIO: write,
-// fsync, rename, ftruncate and mkostemps, and mmap of a file with ENOMEM. A write that fails writes
-// nothing, or only a part; after a part, the next operation fails too. If a failure cuts, the
-// process is dead from then on: all these operations and unlink fail until the end of the Disk.
+// fsync, rename, ftruncate and open with O_EXCL, and mmap of a file with ENOMEM. A write that fails
+// writes nothing, or only a part; after a part, the next operation fails too. If a failure cuts,
+// the process is dead from then on: all these operations and unlink fail until the end of the Disk.
 //
 // Files get their times from a counter, because stores sort by them. Only one Disk may exist at a
 // time, and only one thread may use files.

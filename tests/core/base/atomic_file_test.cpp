@@ -1,6 +1,9 @@
 #include "core/base/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -95,6 +98,63 @@ TEST_F(AtomicFileTest, WritesToWhatIsNoRegularFileAsItIs) {
         << error.what();
   }
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(AtomicFileTest, ReplacesTheFileThatLinksLeadTo) {
+  fs::create_directory(dir_ / "folder");
+  fs::create_symlink("../a", dir_ / "folder" / "inner");
+  fs::create_symlink("folder/inner", dir_ / "outer");
+  for (const char* text : {"first", "second"}) {  // at first, no file is there
+    AtomicFile file(dir_ / "outer");
+    EXPECT_FALSE(file.is_direct());
+    file.write(text);
+    EXPECT_NE(content_of(dir_ / "a"), text);
+    file.commit();
+    EXPECT_EQ(content_of(dir_ / "a"), text);
+  }
+  EXPECT_FALSE(fs::is_symlink(dir_ / "a"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "folder" / "inner"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "outer"));
+  EXPECT_EQ(files(), 3u);
+}
+
+// A shell opens the file of `>` and `>>`. Programs share its descriptor and its offset.
+TEST_F(AtomicFileTest, WritesToAnOpenDescriptorAtItsOffset) {
+  const fs::path path = dir_ / "a", link = dir_ / "link";
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  const std::string number = std::to_string(file);
+  fs::create_symlink("/proc/self/fd/" + number, link);
+  ASSERT_EQ(::write(file, "one ", 4), 4);
+  for (const fs::path& name : {fs::path("/dev/fd/" + number), link}) {
+    AtomicFile written(name);
+    EXPECT_TRUE(written.is_direct());
+    written.write("two ");
+    written.commit();
+  }
+  ASSERT_EQ(::write(file, "three", 5), 5);
+  ::close(file);
+  EXPECT_EQ(content_of(path), "one two two three");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(files(), 2u);
+  EXPECT_THROW(AtomicFile{link}, Error) << "the descriptor is closed";
+}
+
+TEST_F(AtomicFileTest, HasTheModeOfTheOldFileOrWhatTheUmaskAllows) {
+  const auto mode_of = [&](const char* name) {
+    return static_cast<int>(fs::status(dir_ / name).permissions());
+  };
+  std::ofstream(dir_ / "old") << "old";
+  fs::permissions(dir_ / "old", fs::perms{0606});
+  const mode_t umask_before = ::umask(027);
+  for (const char* name : {"old", "new"}) {
+    AtomicFile file(dir_ / name);
+    file.write("new");
+    file.commit();
+  }
+  ::umask(umask_before);
+  EXPECT_EQ(mode_of("old"), 0606);
+  EXPECT_EQ(mode_of("new"), 0640);
 }
 
 TEST_F(AtomicFileTest, KnowsWhatAKilledWriterLeaves) {

@@ -1,11 +1,14 @@
 // `reprise data`: lists, fetches and checks data sets and checkpoints, by data/reprise_data.py.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 
 #include "app/commands.h"
-#include "app/exit_status.h"
 #include "app/number_option.h"
 #include "app/output.h"
-#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/python.h"
 #include "results/data_dir.h"
@@ -28,14 +31,19 @@ std::string data_python() {
       "to a python");
 }
 
-// Runs the script with this program's own streams, so that its progress is seen.
-void run_script(const std::vector<std::string>& arguments) {
+// Replaces this program by the script. As a child process, it would go on fetching after a signal
+// that ends the process which the caller knows.
+[[noreturn]] void become_script(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {data_python(),
                                       (results::data_dir() / "data" / "reprise_data.py").string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   flush_output();
-  if (const ChildEnd end = ChildProcess(command, {}).wait(); !end.is_success())
-    throw ExitStatus{end.code()};
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  std::signal(SIGPIPE, SIG_DFL);  // an ignored signal would stay ignored
+  ::execvp(words[0], words.data());
+  raise("cannot start {}: {}", command[0], std::strerror(errno));
 }
 
 void get(const DataCommand& command) {
@@ -44,13 +52,13 @@ void get(const DataCommand& command) {
   if (!command.scale.empty()) arguments.push_back("--scale=" + command.scale);
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), command.names.begin(), command.names.end());
-  run_script(arguments);
+  become_script(arguments);
 }
 
 void check(const DataCommand& command) {
   std::vector<std::string> arguments = {"check", "--"};
   arguments.insert(arguments.end(), command.names.begin(), command.names.end());
-  run_script(arguments);
+  become_script(arguments);
 }
 
 }  // namespace
@@ -65,8 +73,8 @@ void add_data_command(CLI::App& app) {
       "list", "Show all of them: size, licence, source, whether they are here, what needs them");
   list->add_flag("--json", options->is_json, "print JSON");
   list->callback([options] {
-    run_script(options->is_json ? std::vector<std::string>{"list", "--json"}
-                                : std::vector<std::string>{"list"});
+    become_script(options->is_json ? std::vector<std::string>{"list", "--json"}
+                                   : std::vector<std::string>{"list"});
   });
 
   CLI::App* get_command = command->add_subcommand(

@@ -4,9 +4,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from hub_server import Hub
@@ -85,6 +87,20 @@ class Program(unittest.TestCase):
         self.assertIn("is gated, or is not there", self.reprise("data", "get", "llama-3-8b", status=1))
         self.assertIn("--scale", self.reprise("data", "get", "mmlu", "--scale", "huge", status=1))
         self.assertIn("unknown", self.reprise("data", "fetch", status=1))
+
+    def test_a_signal_ends_the_fetch(self):
+        files = {"config.json": b"{}", "model.safetensors": bytes(300_000)}
+        self.hub.repositories[("model", "TinyLlama/TinyLlama_v1.1")] = files
+        self.hub.slow.add("model.safetensors")
+        self.addCleanup(self.hub.slow.clear)
+        with subprocess.Popen([PROGRAM, "data", "get", "tinyllama"], env=self.environment, cwd=self.folder,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tool:
+            while not self.hub.asked("/cdn/") and tool.poll() is None:
+                time.sleep(0.02)
+            tool.terminate()
+            self.assertEqual(tool.wait(), -signal.SIGTERM)
+        self.hub.slow.clear()
+        self.assertIn("tinyllama is there", self.reprise("data", "get", "tinyllama"))
 
     def test_output_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "wb") as full:

@@ -1,11 +1,13 @@
 // Runs `generate`, `logits` and `run` on models with quantized weights, as a user does.
 #include <fstream>
+#include <limits>
 #include <map>
 #include <regex>
 
 #include "core/base/json.h"
 #include "results/store.h"
 #include "tests/app/command_line.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/results/sample_record.h"
 #include "tests/support/json.h"
 
@@ -94,6 +96,20 @@ TEST_F(WeightFormats, OneThatTheDtypeIsNotMultipliedWithIsRefused) {
                  {"f32", "bf16", "int4"});
   expect_refused({"generate", "--model", "quickstart", "--ids", "3", "--weight-format", "int3"},
                  {"--weight-format", "\"int3\"", "int4"});
+}
+
+TEST_F(WeightFormats, AnInfiniteWeightIsRefusedWithAFormatThatTheDtypeTakes) {
+  const model::TempDir folder;
+  std::vector<model::TestTensor> tensors = model::tiny_llama_tensors();
+  ASSERT_EQ(tensors[2].name, "model.layers.0.self_attn.q_proj.weight");
+  tensors[2].first = std::numeric_limits<float>::infinity();
+  folder.write("config.json", model::tiny_llama_config().dump());
+  folder.write("model.safetensors", model::safetensors_of(tensors));
+  for (const std::string dtype : {"f32", "bf16"})
+    expect_refused({"generate", "--model", folder.path().string(), "--ids", "3", "--dtype", dtype,
+                    "--weight-format", "int8"},
+                   {"row 0, column 0 is inf, for which int8 has no code",
+                    fmt::format("store the weights in {} (--weight-format", dtype)});
 }
 
 }  // namespace

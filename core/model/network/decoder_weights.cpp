@@ -25,8 +25,11 @@ kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec,
   try {
     return {spec.rows, spec.cols, type, fill, context};
   } catch (const kernels::NotFiniteError& error) {
-    raise("{}: {}; hold it in f32 or bf16 (--weight-format), or repair the checkpoint",
-          to_string(spec.role), error.what());
+    // Of the formats without codes, a matrix may only have that of its inputs' dtype.
+    raise(
+        "{}: {}; store the weights in {} (--weight-format, or weight_format in an experiment "
+        "file), or repair the checkpoint",
+        to_string(spec.role), error.what(), name_of(format_of(type.input)));
   }
 }
 

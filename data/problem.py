@@ -31,5 +31,7 @@ def write_problem(error, folder, what, missing):
         return Problem(f"cannot bring {what} to {folder}: {error.strerror}{file}. May you read and write there? "
                        "REPRISE_DATA names another folder.")
     more = "" if missing is None else f"; {size_text(missing)} more are needed"
-    return Problem(f"no space left for {what} in {folder}: {size_text(shutil.disk_usage(folder).free)} are free{more}. Free "
-                   "some and run the same command again, which goes on where it stopped.")
+    is_quota = error.errno == errno.EDQUOT  # the disk's free bytes would say nothing about it
+    room = "your quota there is used up" if is_quota else f"{size_text(shutil.disk_usage(folder).free)} are free"
+    return Problem(f"no space left for {what} in {folder}: {room}{more}. Free some space and run the same command again, which "
+                   "goes on where it stopped.")

@@ -87,9 +87,9 @@ def list_all(catalogue, options):
     return 0
 
 
-def prepared(entries, options, stack):
-    """Prepares a fetch for each entry. Returns those that have work to do, and (entry, problem) where it failed."""
-    fetches, problems = [], []
+def prepared(entries, options, stack, problems):
+    """Prepares a fetch for each entry. Returns those that have work to do; adds (entry, problem) to `problems` where it failed."""
+    fetches = []
     for entry in entries:
         try:
             place = store.find(entry)
@@ -108,7 +108,7 @@ def prepared(entries, options, stack):
             fetches.append(fetch)
         except Problem as problem:
             problems.append((entry, problem))
-    return fetches, problems
+    return fetches
 
 
 def get(catalogue, options):
@@ -116,24 +116,35 @@ def get(catalogue, options):
     entries = catalogue.chosen(options.names, scales)
     if not entries:
         print(f"{', '.join(options.names)}: nothing to fetch, all of it comes with the program")
+    problems = []
     with contextlib.ExitStack() as stack:
-        fetches, problems = prepared(entries, options, stack)
         try:
+            fetches = prepared(entries, options, stack, problems)
             store.refuse_full_disks(fetches)
+            for fetch in fetches:
+                run(fetch, problems)
         except Problem:
             report(problems)
             raise
-        for fetch in fetches:
-            progress = transfer.Progress(fetch.entry["name"])
-            try:
-                fetch.run(progress)
-                progress.end()
-                print(f"{fetch.entry['name']} is there: {fetch.place.path}", flush=True)
-            except Problem as problem:
-                progress.end()
-                problems.append((fetch.entry, problem))
+        except KeyboardInterrupt:
+            if problems:
+                print(file=sys.stderr)  # ends the line of the progress
+            report(problems)
+            raise
     report(problems)
     return 1 if problems else 0
+
+
+def run(fetch, problems):
+    """Fetches one entry. If that fails, adds (entry, problem) to `problems`."""
+    progress = transfer.Progress(fetch.entry["name"])
+    try:
+        fetch.run(progress)
+        progress.end()
+        print(f"{fetch.entry['name']} is there: {fetch.place.path}", flush=True)
+    except Problem as problem:
+        progress.end()
+        problems.append((fetch.entry, problem))
 
 
 def report(problems):
@@ -205,7 +216,8 @@ def main(arguments):
         print(f"reprise: cannot write to standard output: {error.strerror}. Is the disk full, or was it closed?", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on where it was", file=sys.stderr)
+        keeps_work = options.action == "get"
+        print("\nstopped" + ("; the same command goes on where it was" if keeps_work else ""), file=sys.stderr)
         return 130
 
 

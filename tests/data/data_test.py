@@ -363,6 +363,23 @@ class Https(Case):
         self.run_tool("get", "tiny")
         self.assert_whole()
 
+    def test_a_quota_that_is_used_up_is_no_full_disk(self):
+        (self.folder / "blocked/sitecustomize.py").write_text(
+            "import builtins, errno, io\n"
+            "class Refused(io.BufferedWriter):\n"
+            "    def write(self, _):\n"
+            "        raise OSError(errno.EDQUOT, 'Disk quota exceeded')\n"
+            "usual = open\n"
+            "def opened(file, mode='r', *rest, **more):\n"
+            "    stream = usual(file, mode, *rest, **more)\n"
+            "    return Refused(stream.detach()) if str(file).endswith('.part') and mode == 'wb' else stream\n"
+            "builtins.open = opened\n")
+        self.add("set", [self.plain("set.csv", bytes(5000))], "set.csv")
+        text = self.run_tool("get", "set", status=1)
+        self.assertIn("no space left for set.csv", text)
+        self.assertIn("your quota there is used up; 5 kB more are needed", text)
+        self.assertNotIn("are free", text)
+
     def test_a_disk_too_full_for_a_plan(self):
         text = self.run_tool("get", "tiny", status=1,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY)))
@@ -554,17 +571,26 @@ class Keeping(Case):
         self.assertEqual((self.weights.stat().st_ino, self.weights.stat().st_mtime_ns), (before.st_ino, before.st_mtime_ns))
         self.assertEqual(self.hub.requests, [])
 
-    def test_an_interrupt_while_again_compares_loses_nothing(self):
-        waits = self.folder / "blocked/sitecustomize.py"
+    def interrupted(self, *arguments):
+        """Interrupts a command while it computes the hash of a file. Returns its standard error."""
+        waits, started = self.folder / "blocked/sitecustomize.py", self.folder / "started"
         waits.write_text("import hashlib, pathlib, time\n"
-                         f"hashlib.file_digest = lambda *_: (pathlib.Path('{self.folder}/started').touch(), time.sleep(60))\n")
-        with subprocess.Popen(self.command(["get", "--again", "tiny"]), env=self.environment, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as tool:
-            while not (self.folder / "started").exists() and tool.poll() is None:
+                         f"hashlib.file_digest = lambda *_: (pathlib.Path('{started}').touch(), time.sleep(60))\n")
+        with subprocess.Popen(self.command(arguments), env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True) as tool:
+            while not started.exists() and tool.poll() is None:
                 time.sleep(0.02)
             tool.send_signal(signal.SIGINT)
-            self.assertEqual(tool.wait(), 130)
+            text = tool.communicate()[1]
+        self.assertEqual(tool.returncode, 130, text)
         waits.unlink()
+        return text
+
+    def test_an_interrupted_check_does_not_say_that_it_goes_on(self):
+        self.assertEqual(self.interrupted("check", "tiny"), "\nstopped\n")
+
+    def test_an_interrupt_while_again_compares_loses_nothing(self):
+        self.assertIn("goes on where it was", self.interrupted("get", "--again", "tiny"))
         self.assertEqual(self.weights.read_bytes(), WEIGHTS)
         self.run_tool("get", "tiny")
         self.run_tool("get", "--again", "tiny")
@@ -697,6 +723,20 @@ class Names(Case):
         self.hub.gated.add("org/tiny")
         self.assertIn("tiny: org/tiny is gated", self.run_tool("get", "tiny", "pairs", status=1))
         self.assertTrue((self.data / "pairs.csv").exists())
+
+    def test_an_interrupt_tells_what_failed_before(self):
+        self.add("gone", [{"hub": "org/gone"}])
+        self.hub.slow.add("/pairs.csv")
+        self.addCleanup(self.hub.slow.clear)
+        with subprocess.Popen(self.command(["get", "gone", "pairs"]), env=self.environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as tool:
+            while not self.hub.asked("pairs.csv") and tool.poll() is None:
+                time.sleep(0.02)
+            tool.send_signal(signal.SIGINT)
+            text = tool.communicate()[1]
+        self.assertEqual(tool.returncode, 130, text)
+        self.assertIn("gone: org/gone is gated, or is not there", text)
+        self.assertIn("stopped; the same command goes on where it was", text)
 
     def test_two_at_once_are_refused(self):
         self.hub.slow.add("model.safetensors")

@@ -134,7 +134,8 @@ void add_embed_command(CLI::App& app) {
       ->check(not_empty());
   command
       ->add_option("--max-tokens", options->embed.max_tokens,
-                   "longest text, special tokens included (default: what the model takes)")
+                   "longest text, special tokens included (default: the folder's limit, else the "
+                   "model's positions)")
       ->check(integer_within(1, int64_t{1} << 31));
   command->add_flag("--json-lines", options->is_json,
                     "lines are JSON strings, or objects with one under \"text\": texts may then "

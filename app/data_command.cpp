@@ -1,4 +1,5 @@
 // `reprise data`: lists, fetches and checks data sets and checkpoints, by data/reprise_data.py.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -31,8 +32,8 @@ std::string data_python() {
       "to a python");
 }
 
-// Replaces this program by the script. As a child process, it would go on fetching after a signal
-// that ends the process which the caller knows.
+// Replaces this program by the script. If the script were a child process, a signal sent to
+// `reprise` would end only `reprise`, and the script would go on fetching.
 [[noreturn]] void become_script(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {data_python(),
                                       (results::data_dir() / "data" / "reprise_data.py").string()};
@@ -41,7 +42,12 @@ std::string data_python() {
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
-  std::signal(SIGPIPE, SIG_DFL);  // an ignored signal would stay ignored
+  // The script must not read the list of a shell's `while read name; do reprise data get ...`.
+  if (const int nothing = ::open("/dev/null", O_RDONLY); nothing > STDIN_FILENO) {
+    ::dup2(nothing, STDIN_FILENO);
+    ::close(nothing);
+  }
+  std::signal(SIGPIPE, SIG_DFL);  // main() ignores it, and exec() keeps ignored signals ignored
   ::execvp(words[0], words.data());
   raise("cannot start {}: {}", command[0], std::strerror(errno));
 }

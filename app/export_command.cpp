@@ -76,7 +76,7 @@ void export_rows(const ExportCommand& command) {
     flush_output();
     return;
   }
-  AtomicFile file(command.out);
+  AtomicFile file(command.out, AtomicFile::Links::kFollow);
   file.write(rows);
   file.commit();
 }

@@ -78,7 +78,8 @@ int64_t infinite_logits(const engine::LogitsRow& row) {
 
 void write_logits(const LogitsCommand& command, engine::Request request, engine::Engine& engine) {
   const std::atomic<bool>& stop = watch_interrupts();
-  AtomicFile file(command.out);  // an earlier result stays until this one is complete
+  // An earlier result stays until this one is complete.
+  AtomicFile file(command.out, AtomicFile::Links::kFollow);
   int64_t infinite = 0;
   engine.observe_logits([&](const engine::LogitsRow& row) {
     infinite += infinite_logits(row);

@@ -76,7 +76,7 @@ void print_choice(const std::string& what, const FetchChoice& choice) {
         choice.chosen, choice.reason);
 }
 
-void print_choices(const FetchChoices& choices) {
+void print_choices(const FetchChoices& choices, Isa isa) {
   print_choice("fetching bf16 keys ahead", choices.bf16);
   print_choice("fetching f32 keys ahead", choices.f32);
   const std::pair<const char*, const std::optional<FetchChoice>&> of_weights[] = {
@@ -84,7 +84,8 @@ void print_choices(const FetchChoices& choices) {
       {"f32 weights", choices.weights_f32},
       {"weights as codes", choices.weights_codes},
       {"bf16 weights, 5 to 18 rows,", choices.batch_bf16},
-      {"bf16 weights, 19 rows and more,", choices.large_batch_bf16}};
+      {isa == Isa::kAmx ? "bf16 weights, 19 to 32 rows," : "bf16 weights, 19 and more rows,",
+       choices.large_batch_bf16}};
   for (const auto& [what, choice] : of_weights)
     if (choice) print_choice(fmt::format("fetching {} ahead", what), *choice);
 }
@@ -105,7 +106,7 @@ void add_probe_command(CLI::App& app) {
     if (const auto device = kernels::measure_device(context.runtime)) print_device(*device);
     const Context cpu = on_cpu(context);
     print_facts(cpu, probe_machine(cpu));
-    print_choices(kept_calibration(cpu, *common));
+    print_choices(kept_calibration(cpu, *common), cpu.isa);
   });
 }
 

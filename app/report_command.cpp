@@ -40,14 +40,14 @@ std::map<std::string, std::string> help_of_kind(const std::string& name) {
 // Throws Error if the page cannot be written. Called before the figures are drawn, which takes
 // seconds. If `out` is not a regular file, for example a pipe, it is not tried, because the pipe's
 // reader would see it opened and closed.
-void require_writable(const fs::path& out) {
+void require_writable(const fs::path& out, AtomicFile::Links links) {
   std::error_code error;
   if (fs::is_directory(out, error))
     raise("{} is a folder; name a file with --out, such as {}", out.string(),
           (out / "report.html").string());
   if (fs::exists(out, error) && !fs::is_regular_file(out, error)) return;
   try {
-    const AtomicFile trial(out);
+    const AtomicFile trial(out, links);
   } catch (const Error& problem) {
     raise("{} (--out FILE)", problem.what());
   }
@@ -69,14 +69,16 @@ void make_report(const ReportCommand& command) {
     reports.push_back({.folder = read_results(path, /*draws=*/true), .help = {}});
     reports.back().help = help_of_kind(reports.back().folder.run.settings.kind);
   }
-  const fs::path out = command.out.empty() ? place_of(command.results.front(), "report.html")
-                                           : fs::path(command.out);
-  require_writable(out);
+  const bool is_named = !command.out.empty();
+  const fs::path out =
+      is_named ? fs::path(command.out) : place_of(command.results.front(), "report.html");
+  const auto links = is_named ? AtomicFile::Links::kFollow : AtomicFile::Links::kReplace;
+  require_writable(out, links);
   const std::string python = page_python(fmt::format("{}", fmt::join(command.results, " ")));
   Fields document = report_document(reports, {.margin = command.margin_percent / 100});
   for (Value& report : document.at("reports").list()) add_figures(report.fields());
   const Page page = render_page(python, document);
-  AtomicFile file(out);
+  AtomicFile file(out, links);
   file.write(page.html);
   file.commit();
   note("report: {} ({:.0f} kB)\n", out.string(), static_cast<double>(file.bytes_written()) / 1e3);

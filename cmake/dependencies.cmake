@@ -1,5 +1,4 @@
 # Finds every library that the tree uses, each with the Debian/Ubuntu package that contains it.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)            # libfmt-dev
 # In Ubuntu 22.04's fmt, format.h rejects what core.h has made of strings if it is included later.
 if(fmt_VERSION VERSION_LESS 9)
@@ -23,6 +22,9 @@ find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # li
 # prometheus-cpp-dev; not in Ubuntu 22.04
 pkg_check_modules(PROMETHEUS QUIET IMPORTED_TARGET prometheus-cpp-core)
 find_package(faiss CONFIG QUIET)  # libfaiss-dev, which brings BLAS and LAPACK; not in Ubuntu 24.04
+if(faiss_FOUND)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+endif()
 if(REPRISE_TESTS)
   find_package(GTest REQUIRED)        # libgtest-dev libgmock-dev
 endif()

@@ -1,11 +1,11 @@
 # Defines for find_package(reprise) the targets reprise::methods, reprise::prompt_cache,
 # reprise::engine, reprise::sentence, reprise::tokenizer, and the libraries that these link.
 include(CMakeFindDependencyMacro)
-find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
-# Needed only if reprise was built with them; its targets then link them.
+# Needed only if reprise was built with FAISS; its targets then link both.
 find_package(faiss QUIET)
+find_package(OpenMP QUIET COMPONENTS CXX)
 find_dependency(Threads)
 find_dependency(PkgConfig)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)

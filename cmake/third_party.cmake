@@ -7,7 +7,6 @@ if(NOT EXISTS ${pack}/MANIFEST)
                       "a pack, \"tar -xf PACK -C FOLDER\" unpacks it.")
 endif()
 enable_language(C)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 
 # packed_library(name ALIAS target [SOURCES globs... [EXCLUDE regex]] INCLUDE folders... [...]): a

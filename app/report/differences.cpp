@@ -76,7 +76,8 @@ Fields code_of(const ResultsFolder& folder) {
     for (const auto& [name, version] : record.provenance.libraries) libraries[name] = "";
   for (auto& [name, version] : libraries)
     version = said(folder, [&key = name](const Record& record) {
-      return cell_text(field_of(record.provenance.libraries, key));
+      const Value& linked = field_of(record.provenance.libraries, key);
+      return linked.is_null() ? std::string("none") : cell_text(linked);
     });
   return {
       {"code", Fields{{"revision", made(&results::Provenance::revision)}, {"modified", modified}}},

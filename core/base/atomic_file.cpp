@@ -41,11 +41,18 @@ std::optional<int> descriptor_of(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-// Follows the links at `path` one by one, also to a file that is not there yet. Stops at the name
-// of a descriptor, because the next link would lead to the name of the descriptor's file.
+bool is_ours_or_roots(const std::filesystem::path& link) {
+  struct stat facts {};
+  return ::lstat(link.c_str(), &facts) == 0 && (facts.st_uid == ::geteuid() || facts.st_uid == 0);
+}
+
+// Follows the links at `path` one by one, also to a file that is not there yet. Stops at a
+// descriptor's name, such as /dev/fd/3. Its link leads to the path of the open file; opened anew,
+// the file would have another offset.
 std::filesystem::path end_of_links(std::filesystem::path path) {
   constexpr int kMostLinks = 40;  // as in Linux
   for (int links = 0; links < kMostLinks && !descriptor_of(path); ++links) {
+    if (!is_ours_or_roots(path)) break;
     std::error_code error;
     const std::filesystem::path target = std::filesystem::read_symlink(path, error);
     if (error) break;
@@ -65,8 +72,8 @@ void flush_folder_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  std::filesystem::path end = end_of_links(path_);
+AtomicFile::AtomicFile(std::filesystem::path path, Links links) : path_(std::move(path)) {
+  std::filesystem::path end = links == Links::kFollow ? end_of_links(path_) : path_;
   std::error_code ignored;
   if (const std::optional<int> number = descriptor_of(end)) {
     file_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 0);
@@ -83,14 +90,14 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
 // Creates the temporary file by open(), which obeys the umask; mkostemps() would give mode 0600.
 void AtomicFile::create_beside() {
   struct stat replaced {};
-  const bool replaces = ::stat(path_.c_str(), &replaced) == 0;
+  const bool replaces = ::lstat(path_.c_str(), &replaced) == 0 && S_ISREG(replaced.st_mode);
   mode_t mode = 0666;
   if (replaces) mode = replaced.st_mode & 0777;
   do {
     beside_ = fmt::format("{}.{:08x}{}", path_.string(), std::random_device{}(), kSuffix);
     file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (file_ < 0 && errno == EEXIST);
-  if (file_ >= 0 && replaces) ::fchmod(file_, mode);  // the bits that the umask took away
+  if (file_ >= 0 && replaces) ::fchmod(file_, mode);  // gives back the bits that the umask removed
 }
 
 AtomicFile::~AtomicFile() {

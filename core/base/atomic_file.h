@@ -2,11 +2,12 @@
 //
 // Two kinds of paths are written to directly, without a temporary file: an existing path that is no
 // regular file (a pipe, a device), and the name of a file descriptor of this process (/dev/stdout,
-// /dev/stderr, /dev/fd/N, /proc/self/fd/N, or a link to one of them). A descriptor keeps its
-// offset, so that output goes where a shell's `> FILE` or `>> FILE` wants it.
+// /dev/stderr, /dev/fd/N or /proc/self/fd/N). A descriptor keeps its offset, so that output goes
+// where a shell's `> FILE` or `>> FILE` wants it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -14,14 +15,20 @@
 namespace reprise {
 
 // Writes to a temporary file in the folder of `path`. commit() flushes it to the disk and renames
-// it to `path`, or to the file that `path` leads to if it is a link. Without commit(), the
-// destructor removes the temporary file and `path` is unchanged. A killed process leaves the
-// temporary file behind, see is_unfinished(). Several writers of one path are safe: the last commit
-// wins. The new file has the mode of the file that it replaces, or else what the umask allows.
+// it to `path`. Without commit(), the destructor removes the temporary file and `path` is
+// unchanged. A killed process leaves the temporary file behind, see is_unfinished(). Several
+// writers of one path are safe: the last commit wins. The new file has the mode of the file that it
+// replaces, or else what the umask allows.
 class AtomicFile {
  public:
+  // What happens to links at `path`. kReplace: a file replaces the link, so that a link in a folder
+  // of somebody else cannot make this program write elsewhere. kFollow: the file that the link
+  // leads to is written, for paths that a user names. Only links of this user or of root are
+  // followed.
+  enum class Links : uint8_t { kReplace, kFollow };
+
   // Throws Error naming the path if the file cannot be created there.
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(std::filesystem::path path, Links links = Links::kReplace);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();

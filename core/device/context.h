@@ -33,7 +33,7 @@ struct Context {
   // long (Zen 5, 32 MiB matrices from memory).
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
   // Prefetch of bf16 weights on AVX512-BF16. batch_bf16: in products of 5 to 18 rows.
-  // large_batch_bf16: in products of 19 or more rows.
+  // large_batch_bf16: in products of 19 or more rows (with AMX, 19 to 32).
   WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
   // True: the bits of a row's results depend only on the tokens of its sequence up to that row.
   // They do not depend on the other rows of the step, nor on how the sequence was cut into steps.

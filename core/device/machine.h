@@ -47,7 +47,7 @@ struct FetchChoices {
   FetchChoice bf16, f32;  // for keys of this dtype, in attention with few rows
   // weights_*: for weights of the named format in products of few rows. batch_bf16: for bf16
   // weights in products of 5 to 18 rows. large_batch_bf16: for bf16 weights in products of 19 or
-  // more rows. All are absent in older records.
+  // more rows (with AMX, of 19 to 32). All are absent in older records.
   std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes, batch_bf16, large_batch_bf16;
 
   template <typename Self, typename Visitor>

@@ -5,8 +5,9 @@
 
 namespace reprise {
 
-// While this object lives, OpenMP regions of the calling thread run on that thread alone. The
-// threads of core/base/threads.h each call FAISS, and two pools would compete for the cores.
+// While this object lives, OpenMP regions of the calling thread run on that thread alone. Several
+// threads of core/base/threads.h call FAISS at the same time. If each call started a team of its
+// own, they would compete for the cores.
 class OneOmpThread {
  public:
   OneOmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

@@ -3,6 +3,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 
@@ -31,16 +32,39 @@ def parquet_bytes(source, records, metrics):
     return out.getvalue().to_pybytes()
 
 
-def written(data, path):
+def descriptor_of(path):
+    """N for /dev/stdout (1), /dev/stderr (2), /dev/fd/N and /proc/self/fd/N, else None."""
+    name = os.path.normpath(path)
+    number = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
+    return int(number[1]) if number else {"/dev/stdout": 1, "/dev/stderr": 2}.get(name)
+
+
+def end_of_links(path):
+    """Follows the links at a path that a user names, if they are this user's or root's, up to a descriptor's name. As
+    AtomicFile does (core/base/atomic_file.h)."""
+    for _ in range(40):
+        if descriptor_of(path) is not None or not path.is_symlink() or path.lstat().st_uid not in (0, os.geteuid()):
+            break
+        path = path.parent / path.readlink()
+    return path
+
+
+def written(data, path, follows=True):
     """Writes a whole file, or standard output if no path is given. A file gets its name when all of it is on the disk."""
     try:
         if path is None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
+            return
+        end = end_of_links(path) if follows else path
+        descriptor = descriptor_of(end)
+        if descriptor is not None:   # keeps its offset, which a new opening of its file would not
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                file.write(data)
         elif path.exists() and not path.is_file():   # a pipe
             path.write_bytes(data)
         else:
-            write_whole(data, path)
+            write_whole(data, end)
     except OSError as error:
         raise OSError(f"writing {path or 'standard output'} failed: {error.strerror}. Is there space, and may you write "
                       "there?") from error
@@ -50,6 +74,8 @@ def write_whole(data, path):
     beside = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
         with open(beside, "wb") as file:
+            if path.is_file() and not path.is_symlink():
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -69,7 +95,7 @@ def write_reports(records, options):
         return
     options.out.mkdir(parents=True, exist_ok=True)
     for record, document in zip(records, documents):
-        written(json_bytes(document), options.out / llm_d.file_name(record))
+        written(json_bytes(document), options.out / llm_d.file_name(record), follows=False)
 
 
 def export(options):

@@ -206,6 +206,11 @@ TEST_F(Output, ResultsThatAreNoFilesAreRefused) {
   fs::create_directory_symlink(elsewhere, folder / "figures");
   expect_refused({"plot", folder.string()}, {"figures is a link", "--out"});
   EXPECT_TRUE(fs::is_empty(elsewhere));
+  std::ofstream(elsewhere / "mine") << "mine";
+  fs::create_symlink(elsewhere / "mine", folder / "report.html");
+  EXPECT_EQ(reprise({"report", folder.string()}).status, 0);
+  EXPECT_EQ(read_file(elsewhere / "mine"), "mine");
+  EXPECT_FALSE(fs::is_symlink(folder / "report.html"));
 }
 
 // If a reader such as `head -1` closes the pipe, the program prints nothing and ends with the

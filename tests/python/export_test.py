@@ -456,6 +456,23 @@ class Script(WithFolder):
         self.assertEqual(path.read_bytes(), exported(QUICKSTART, "bmf"))
         self.assertEqual(list(self.folder.iterdir()), [path])
 
+    def test_links_are_followed_to_a_file_or_to_standard_output(self):
+        path, link = self.folder / "out.json", self.folder / "link"
+        path.write_text("before", encoding="utf-8")
+        path.chmod(0o604)
+        link.symlink_to("out.json")
+        text = exported(QUICKSTART, "bmf")
+        exported(QUICKSTART, "bmf", f"--out={link}")
+        self.assertEqual((path.read_bytes(), path.stat().st_mode & 0o777), (text, 0o604))
+        link.unlink()
+        link.symlink_to("/proc/self/fd/1")   # a link of its own: a failure must not replace the machine's /dev/stdout
+        with open(path, "wb") as out:
+            out.write(b"first\n")
+            out.flush()
+            self.assertEqual(run(QUICKSTART, "bmf", f"--out={link}", stdout=out).returncode, 0)
+        self.assertEqual(path.read_bytes(), b"first\n" + text)
+        self.assertTrue(link.is_symlink())
+
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "wb") as full:
             self.assert_refused(run(QUICKSTART, "bmf", stdout=full),

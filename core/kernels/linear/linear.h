@@ -31,10 +31,11 @@ struct LinearCall {
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 
-  // Computes y. Sums accumulate in f32. Weights are read from memory once for each part of some
-  // hundred rows. Results do not depend on the number of threads. With plain weights, a row's bits
-  // do not depend on m in f32 arithmetic, nor in bf16 if m > kStreamedRows (m > 1 with AMX). With
-  // codes they may, since a larger m takes expanded codes.
+  // Computes y. Sums accumulate in f32. Results do not depend on the number of threads.
+  // On the CPU, rows are divided into parts of at most 256 (f32: 128), and the weights are read
+  // from memory once for each part. With plain weights, a row's bits do not depend on m in f32
+  // arithmetic, nor in bf16 if m > kStreamedRows (m > 1 with AMX). With codes they may depend on m,
+  // because more rows are multiplied with expanded codes.
   // With a batch-invariant context a row's bits never depend on m: one kernel takes any m (in bf16
   // the kernel for many rows, in AMX's tiles also for m = 1), and codes are never expanded.
   //   Codes: with m <= kCodedRows, or m <= kManyCodedRows for bf16 on AVX512-BF16 without AMX, rows

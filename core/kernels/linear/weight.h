@@ -54,8 +54,8 @@ class Weight {
   [[nodiscard]] DType input_dtype() const;  // dtype of the inputs x
   [[nodiscard]] Device device() const;
 
-  // Rows [first, end) as a view. If `first` and `end` are multiples of 64, a product with the view
-  // takes about (end - first) / rows() of the time for the whole matrix.
+  // Rows [first, end) as a view. If `first` is a multiple of 64, and `end` one too or rows(), a
+  // product with the view takes about (end - first) / rows() of the time for the whole matrix.
   [[nodiscard]] WeightRows rows(int64_t first, int64_t end) const;
   operator WeightRows() const { return rows(0, rows()); }
 

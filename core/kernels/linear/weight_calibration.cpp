@@ -19,8 +19,9 @@ WeightFetch Context::*setting_of(WeightFormat format, int64_t rows) {
 }
 
 // Settings to compare for products of `rows` rows. With more rows, prefetched data have more time
-// to arrive. With 32 rows, AMX is fastest if it prefetches 8 KiB ahead. Without AMX, a whole block
-// of weights is prefetched, which is longer than any of the distances, so only the cache matters.
+// to arrive. With 32 rows, AMX is fastest if it prefetches 8 KiB ahead. Without AMX, the kernel
+// prefetches at least a whole block of weights, whatever the distance is. (A block has an eighth of
+// the L2.) So only the two caches are compared.
 std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows, Isa isa) {
   using Level = FetchSetting::Level;
   std::vector<int> distances = {8, 16, 32, 64};  // KiB

@@ -25,7 +25,7 @@ kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec,
   try {
     return {spec.rows, spec.cols, type, fill, context};
   } catch (const kernels::NotFiniteError& error) {
-    // Of the formats without codes, a matrix may only have that of its inputs' dtype.
+    // A matrix without codes must be stored in the dtype of its inputs.
     raise(
         "{}: {}; store the weights in {} (--weight-format, or weight_format in an experiment "
         "file), or repair the checkpoint",

@@ -100,12 +100,12 @@ TEST_F(AtomicFileTest, WritesToWhatIsNoRegularFileAsItIs) {
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
-TEST_F(AtomicFileTest, ReplacesTheFileThatLinksLeadTo) {
+TEST_F(AtomicFileTest, ReplacesTheFileThatLinksLeadToIfItFollowsThem) {
   fs::create_directory(dir_ / "folder");
   fs::create_symlink("../a", dir_ / "folder" / "inner");
   fs::create_symlink("folder/inner", dir_ / "outer");
   for (const char* text : {"first", "second"}) {  // at first, no file is there
-    AtomicFile file(dir_ / "outer");
+    AtomicFile file(dir_ / "outer", AtomicFile::Links::kFollow);
     EXPECT_FALSE(file.is_direct());
     file.write(text);
     EXPECT_NE(content_of(dir_ / "a"), text);
@@ -118,6 +118,17 @@ TEST_F(AtomicFileTest, ReplacesTheFileThatLinksLeadTo) {
   EXPECT_EQ(files(), 3u);
 }
 
+TEST_F(AtomicFileTest, ReplacesALinkUnlessItFollowsLinks) {
+  std::ofstream(dir_ / "a") << "mine";
+  fs::create_symlink("a", dir_ / "link");
+  AtomicFile file(dir_ / "link");
+  file.write("new");
+  file.commit();
+  EXPECT_FALSE(fs::is_symlink(dir_ / "link"));
+  EXPECT_EQ(content_of(dir_ / "link"), "new");
+  EXPECT_EQ(content_of(dir_ / "a"), "mine");
+}
+
 // A shell opens the file of `>` and `>>`. Programs share its descriptor and its offset.
 TEST_F(AtomicFileTest, WritesToAnOpenDescriptorAtItsOffset) {
   const fs::path path = dir_ / "a", link = dir_ / "link";
@@ -127,7 +138,7 @@ TEST_F(AtomicFileTest, WritesToAnOpenDescriptorAtItsOffset) {
   fs::create_symlink("/proc/self/fd/" + number, link);
   ASSERT_EQ(::write(file, "one ", 4), 4);
   for (const fs::path& name : {fs::path("/dev/fd/" + number), link}) {
-    AtomicFile written(name);
+    AtomicFile written(name, AtomicFile::Links::kFollow);
     EXPECT_TRUE(written.is_direct());
     written.write("two ");
     written.commit();
@@ -137,7 +148,7 @@ TEST_F(AtomicFileTest, WritesToAnOpenDescriptorAtItsOffset) {
   EXPECT_EQ(content_of(path), "one two two three");
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(files(), 2u);
-  EXPECT_THROW(AtomicFile{link}, Error) << "the descriptor is closed";
+  EXPECT_THROW(AtomicFile(link, AtomicFile::Links::kFollow), Error) << "the descriptor is closed";
 }
 
 TEST_F(AtomicFileTest, HasTheModeOfTheOldFileOrWhatTheUmaskAllows) {

@@ -2,10 +2,10 @@
 // dtypes.
 //
 // A few rows are multiplied with weights that are read directly from the panel. Many rows are
-// multiplied with an f32 copy of a part of the panel, which stays in L1 until all rows are done;
-// or, if the panel already has the copy's layout, with a part of the panel itself, which stays in
-// the L2. Each output has a single sum, to which products are added in the order of the inputs, so
-// a row's bits do not depend on the number of rows.
+// multiplied with one part of the panel after another. Usually a part is copied to f32 and stays in
+// the L1. f32 weights on AVX-512 already have the copy's layout: there a part is read from the
+// panel and stays in the L2. Each output has a single sum, to which products are added in the order
+// of the inputs, so a row's bits do not depend on the number of rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/linear/cpu/linear_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

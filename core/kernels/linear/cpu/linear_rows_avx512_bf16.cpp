@@ -77,10 +77,11 @@ const char* multiply_rows(const Block& block, const char* ahead, int64_t lines) 
   return ahead;
 }
 
-// Multiplies the block with all rows, in groups of nearly equal size. After the last block, writes
-// a group's outputs at once: the stores then wait for memory while the next group is multiplied.
-// Prefetches as many bytes as the block has, from `ahead` on (none if `ahead` is null). The
-// prefetches are spread over the products, because a burst of requests would delay the loads.
+// Multiplies the block with all rows, in groups of nearly equal size. In the last block, writes the
+// outputs of each group as soon as the group is done, so that the stores overlap with the next
+// group's products. Prefetches as many bytes as the block has, from `ahead` on (none if `ahead` is
+// null). The prefetches are spread over the products, because a burst of requests would delay the
+// loads.
 template <int kLocality>
 void multiply(const LinearTask& task, Block block, const char* ahead) {
   const int rows = task.rows, groups = (rows + kLinearRows - 1) / kLinearRows;

@@ -29,9 +29,10 @@ struct LinearTask {
   const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
   DType dtype = DType::kF32;
   int64_t words = 0;
-  // How many of these words stay in a core's L2, beside other data, while all rows are multiplied
-  // with them. A multiple of 4.
-  int64_t block_words = 512;
+  // Length of a block in words: all rows are multiplied with a block before the next block is read,
+  // so a block should fit in the L2. A multiple of 4. Read by linear_rows_avx512_bf16() (more than
+  // kBatchRows rows) and by linear_panel_f32() (f32 weights on AVX-512).
+  int64_t block_words = 0;
   // [rows][inputs], zero beyond cols; a panel word of f32 has one input, a word of bf16 has two.
   // bf16 for the AVX512-BF16 kernels, f32 for linear_panel_f32(). For linear_amx(), x is in bf16
   // tiles [rows / 16][inputs / 32][16][32], zero beyond the rows.

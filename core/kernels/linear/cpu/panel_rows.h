@@ -88,8 +88,8 @@ struct LinearTask;
 class PanelRows {
  public:
   // The call's x [m, cols] is in `dtype`. If panels are padded to more inputs than `cols`, makes a
-  // padded copy of x in `workspace`. `panels` is the number of panels that are multiplied. The call
-  // must outlive this object.
+  // padded copy of x in `workspace`. `panels` is the number of panels whose parts the threads
+  // share, or 0 if one thread computes all parts of a panel. The call must outlive this object.
   PanelRows(const LinearCall& call, int64_t cols, DType dtype, int64_t panels,
             LinearWorkspace& workspace, const Context& context);
 

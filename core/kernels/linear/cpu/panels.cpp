@@ -111,8 +111,8 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
   const int64_t run = call.m > LinearCall::kStreamedRows && call.m <= kBatchRows
                           ? panels_per_run(context, outputs)
                           : 1;
-  // The rows of a part are multiplied with all panels before the next part begins, because they may
-  // stay in a cache.
+  // The rows of a part are multiplied with all panels before the next part begins, so that the rows
+  // can stay in a cache.
   if (rows.parts() > 1)
     return parallel_for(context, outputs.panels() * rows.parts(), [&](int64_t item, int) {
       const auto index = [&](int64_t i) { return outputs.first_panel() + i % outputs.panels(); };

@@ -5,6 +5,7 @@
 
 #include "core/kernels/linear/cpu/coded_rows.h"
 #include "core/kernels/linear/cpu/panel_rows.h"
+#include "core/kernels/linear/cpu/tile_rows.h"
 
 namespace reprise::kernels::cpu {
 
@@ -69,20 +70,25 @@ void QuantizedPanels::expand_to(int64_t index, void* out, Isa isa) const {
 
 void QuantizedPanels::expand(const LinearCall& call, const Outputs& outputs,
                              LinearWorkspace& workspace, const Context& context) const {
-  const PanelRows rows(call, cols(), input_dtype(), outputs.panels(), workspace, context);
   const auto panel_bytes =
       static_cast<size_t>(panel_words(cols(), input_dtype()) * kPanelOutputs) * sizeof(uint32_t);
   workspace.expanded.resize(
       std::max(workspace.expanded.size(), static_cast<size_t>(std::max(1, context.threads))));
-  const auto run_panel = [&](int64_t index, int worker) {
-    AlignedBuffer& weights = workspace.expanded[static_cast<size_t>(worker)];
-    if (weights.bytes() < panel_bytes) weights = AlignedBuffer(panel_bytes);
-    expand_to(index, weights.data(), context.isa);
-    for (int64_t part = 0; part < rows.parts(); ++part)
-      rows.run(part, index, outputs, weights.data(), weights.data());
+  const auto multiply = [&](const auto& rows) {
+    const auto run_panel = [&](int64_t index, int worker) {
+      AlignedBuffer& weights = workspace.expanded[static_cast<size_t>(worker)];
+      if (weights.bytes() < panel_bytes) weights = AlignedBuffer(panel_bytes);
+      expand_to(index, weights.data(), context.isa);
+      for (int64_t part = 0; part < rows.parts(); ++part)
+        rows.run(part, index, outputs, weights.data(), weights.data());
+    };
+    for_panels(context, outputs, /*run=*/1, call.m * (outputs.end - outputs.first) * cols(),
+               run_panel);
   };
-  for_panels(context, outputs, /*run=*/1, call.m * (outputs.end - outputs.first) * cols(),
-             run_panel);
+  if (multiplies_in_tiles(input_dtype(), call.m, context))
+    return multiply(
+        TileRows(call, {.cols = cols(), .first = 0, .end = cols()}, workspace, context));
+  multiply(PanelRows(call, cols(), input_dtype(), /*panels=*/0, workspace, context));
 }
 
 }  // namespace reprise::kernels::cpu

@@ -26,7 +26,8 @@ class QuantizedPanels final : public WeightStore {
   // Multiplies x with codes that are decoded as they are read.
   void stream(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
-  // Expands weights panel by panel and multiplies with the kernels for plain weights.
+  // Expands weights panel by panel and multiplies with the kernels for plain weights (with AMX, in
+  // tiles).
   void expand(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
   // Writes the panel to `out` as [words][64] plain weights in input_dtype().

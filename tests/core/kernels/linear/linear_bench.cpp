@@ -62,7 +62,7 @@ void run(benchmark::State& state, const Layer& layer, WeightType type, int64_t m
   AlignedBuffer out(static_cast<size_t>(m * layer.rows) * sizeof(float));
   LinearWorkspace workspace;
   const LinearCall call{.x = x.data(), .m = m, .out = out.data()};
-  call.run(w, workspace, context);  // makes the product's primitive
+  call.run(w, workspace, context);  // makes the workspace's buffers
   for (auto _ : state) call.run(w, workspace, context);
   state.SetLabel(label_of(type));
   set_rates(state, m, layer.rows * layer.cols, w.bytes());

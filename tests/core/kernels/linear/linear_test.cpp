@@ -70,18 +70,24 @@ TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
   for (int64_t m : {128, 129, 200, 257}) check(w, m, {}, 8);
 }
 
-// The product library keeps what it made for a shape of call; a call of another shape must not get
-// it.
-TEST(Linear, OneMatrixServesCallsOfManyShapesInTurn) {
-  for (DType dtype : kWeightDtypes) {
-    const Weights w(65, 33, dtype, 9);
-    for (int round = 0; round < 2; ++round)
-      for (int64_t m : {64, 5, 1, 13})
-        for (bool flag : {true, false}) {
-          check(w, m, {.has_bias = flag, .accumulate = !flag}, 10);
-          check(w, m, {.has_bias = flag, .out_dtype = DType::kBF16}, 10);
+// A workspace keeps buffers from call to call. What an earlier call left there must not be read.
+TEST(Linear, OneWorkspaceServesManyShapesInTurn) {
+  const Context context{.threads = 2, .isa = best_isa()};
+  LinearWorkspace shared;
+  for (int round = 0; round < 2; ++round)
+    for (const DType dtype : kWeightDtypes)
+      for (const int64_t cols : {515, 33}) {
+        const Weights w(65, cols, dtype, 9);
+        for (const int64_t m : {300, 64, 5, 1, 13}) {
+          const Tensor x = tensor_of(random_values(m * cols, 10, dtype), dtype);
+          std::vector<float> got(static_cast<size_t>(m * 65)), want(got.size());
+          LinearWorkspace fresh;
+          LinearCall{.x = x.data(), .m = m, .out = got.data()}.run(w.packed, shared, context);
+          LinearCall{.x = x.data(), .m = m, .out = want.data()}.run(w.packed, fresh, context);
+          EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0)
+              << name_of(dtype) << " [65, " << cols << "] m " << m;
         }
-  }
+      }
 }
 
 TEST(Linear, ReadsBackEveryRowExactly) {

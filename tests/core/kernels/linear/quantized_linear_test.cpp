@@ -103,8 +103,8 @@ TEST(QuantizedLinear, ErrorAgainstTheValuesIsAtMostHalfAStepOfEachWeight) {
     }
 }
 
-// Matrices above the size from which streaming uses several threads, and with several tiles of
-// outputs and of rows.
+// Matrices above the size from which streaming uses several threads, and with several panels of
+// outputs and parts of rows.
 TEST(QuantizedLinear, LargeMatricesMatchTheReference) {
   for (WeightFormat format : kCodeFormats)
     for (DType input : kInputs) {

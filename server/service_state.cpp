@@ -144,9 +144,6 @@ void Service::State::finish(const engine::TokenEvent& last, Flight& flight, Piec
   } else if (last.finish == FinishReason::kRefused) {
     piece.error_status = 400;
     piece.error = last.reason;
-  } else if (last.finish == FinishReason::kDeadline) {
-    piece.error_status = 408;
-    piece.error = "the request waited for longer than it may";
   }
   metrics.request(outcome, last, flight.prompt_tokens, flight.generated);
   if (options.observer != nullptr)

@@ -170,7 +170,6 @@ StepReport Engine::step() {
   s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
   s.cancel_asked();  // requests whose cancellation was asked for in a step that then failed
-  s.expire(report.start_ns);
   s.admit(report.start_ns);
   struct Stepping {
     State& s;

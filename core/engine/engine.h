@@ -145,7 +145,7 @@ class Engine {
   [[nodiscard]] const SwapStats& swap_stats() const;
   [[nodiscard]] reuse::SequenceCache& cache();
   [[nodiscard]] const EngineOptions& options() const;
-  // Time of the engine's clock, with which arrivals and deadlines are compared.
+  // Time of the engine's clock, with which arrivals are compared.
   [[nodiscard]] int64_t now_ns() const;
 
  private:

@@ -55,11 +55,6 @@ void Engine::State::cancel_asked() {
   to_cancel.clear();
 }
 
-void Engine::State::expire(int64_t now_ns) {
-  for (RequestId id : sequences.expired(now_ns))
-    end(sequences.at(id), FinishReason::kDeadline, "", now_ns);
-}
-
 void Engine::State::admit(int64_t now_ns) {
   const auto most = static_cast<size_t>(options.limits.max_batch);
   if (!sequences.has_waiting() || sequences.running().size() >= most) return;

@@ -53,7 +53,6 @@ struct Engine::State {
 
   // ---- Before and after a step ----
   void cancel_asked();
-  void expire(int64_t now_ns);
   void admit(int64_t now_ns);
   // Asks the method to admit `head`. If it does not, `refusal` says why it never will; an empty
   // `refusal` means that there is no room now.

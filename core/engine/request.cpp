@@ -34,8 +34,6 @@ std::string name_of(FinishReason reason) {
       return "refused";
     case FinishReason::kCancelled:
       return "cancelled";
-    case FinishReason::kDeadline:
-      return "deadline";
   }
   REPRISE_CHECK(false, "finish reason {}", static_cast<int>(reason));
 }

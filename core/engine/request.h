@@ -75,9 +75,6 @@ struct Request {
 
   // Intended arrival, ns of the engine's clock; kNotYet: the time of submission.
   int64_t arrival_ns = kNotYet;
-  // A request that was not admitted by this time (ns, same clock) is given up. After a preemption
-  // it may wait longer.
-  int64_t deadline_ns = kNever;
   int32_t priority = 0;  // a larger priority runs sooner
 };
 
@@ -90,11 +87,10 @@ struct Request {
 
 enum class FinishReason : uint8_t {
   kNone,
-  kLength,     // max_new_tokens were generated
-  kStop,       // one of stop_ids was generated
-  kRefused,    // the request cannot be served; TokenEvent::reason says why
-  kCancelled,  // Engine::cancel() was called
-  kDeadline    // the request had not been admitted at its deadline
+  kLength,    // max_new_tokens were generated
+  kStop,      // one of stop_ids was generated
+  kRefused,   // the request cannot be served; TokenEvent::reason says why
+  kCancelled  // Engine::cancel() was called
 };
 [[nodiscard]] std::string name_of(FinishReason reason);
 

@@ -84,9 +84,6 @@ class Sequences {
   [[nodiscard]] const std::vector<Sequence*>& running() const {
     return running_;
   }  // in the order of admission
-  [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const {
-    return queue_.expired(now_ns);
-  }
   [[nodiscard]] bool empty() const { return all_.empty(); }
   // Ids of all requests, waiting and running, in no order.
   [[nodiscard]] std::vector<RequestId> ids() const;

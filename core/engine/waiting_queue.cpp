@@ -26,17 +26,12 @@ void WaitingQueue::add(Sequence& sequence) {
   if (rules_.most_wait_ns != kNever) by_age_.emplace(age_of(sequence), &sequence);
   if (rules_.follows_prefixes)
     groups_.add_waiting(sequence.prefix_keys, age_of(sequence), sequence);
-  const bool has_run = sequence.times.admitted != kNotYet;
-  if (sequence.request.deadline_ns != kNever && !has_run)
-    deadlines_.emplace(sequence.request.deadline_ns, sequence.request.id);
 }
 
 void WaitingQueue::remove(Sequence& sequence) {
   REPRISE_CHECK(ordered_.erase(&sequence) == 1, "request {} does not wait", sequence.request.id);
   if (rules_.most_wait_ns != kNever) by_age_.erase(age_of(sequence));
   if (rules_.follows_prefixes) groups_.remove_waiting(sequence.prefix_keys, age_of(sequence));
-  if (sequence.request.deadline_ns != kNever)
-    deadlines_.erase({sequence.request.deadline_ns, sequence.request.id});
 }
 
 void WaitingQueue::add_running(const Sequence& sequence) {
@@ -62,15 +57,6 @@ Sequence& WaitingQueue::head(int64_t now_ns) const {
     if (next != nullptr && next->request.priority == first.request.priority) return *next;
   }
   return first;
-}
-
-std::vector<RequestId> WaitingQueue::expired(int64_t now_ns) const {
-  std::vector<RequestId> ids;
-  for (const auto& [deadline_ns, id] : deadlines_) {
-    if (deadline_ns > now_ns) break;
-    ids.push_back(id);
-  }
-  return ids;
 }
 
 }  // namespace reprise::engine

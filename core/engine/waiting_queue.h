@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "core/engine/prefix_groups.h"
@@ -35,9 +34,6 @@ class WaitingQueue {
   // Returns the sequence that joins the batch next by the scheduler's order and rules. The queue
   // must not be empty.
   [[nodiscard]] Sequence& head(int64_t now_ns) const;
-  // Returns the ids of sequences that were never admitted and whose deadline has passed, the
-  // earliest first. O(1) if there are none.
-  [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const;
 
  private:
   using Before = std::function<bool(const Sequence*, const Sequence*)>;
@@ -47,7 +43,6 @@ class WaitingQueue {
   std::map<Age, Sequence*> by_age_;  // used if the rules bound the waiting time
   PrefixGroups groups_;              // used if the rules follow prefixes
   std::vector<uint64_t> last_keys_;  // keys of the sequence that joined last
-  std::set<std::pair<int64_t, RequestId>> deadlines_;
 };
 
 }  // namespace reprise::engine

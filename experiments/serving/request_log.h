@@ -8,7 +8,7 @@
 
 namespace reprise::experiments::serving {
 
-enum class Outcome : uint8_t { kServed, kRefused, kFailed, kCancelled, kExpired };
+enum class Outcome : uint8_t { kServed, kRefused, kFailed, kCancelled };
 
 // Times are seconds from the start of the run; below 0: it did not happen.
 struct RequestEntry {

@@ -27,8 +27,6 @@ const char* name_of(Outcome outcome) {
       return "failed";
     case Outcome::kCancelled:
       return "cancelled";
-    case Outcome::kExpired:
-      return "expired";
   }
   return "";
 }

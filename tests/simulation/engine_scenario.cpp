@@ -44,7 +44,6 @@ class EngineRun {
     const Text* text = nullptr;
     int32_t new_tokens = 0, tokens = 0;
     bool is_scored = false, is_cancelled = false;
-    int64_t deadline_ns = engine::kNever;
   };
 
   void submit_some(int64_t requests) {
@@ -54,13 +53,11 @@ class EngineRun {
                 .new_tokens = random_.pick(random_.one_in(2) ? 0 : DrawnEngine::kMostNew - 4,
                                            DrawnEngine::kMostNew),
                 .is_scored = random_.one_in(8)};
-      if (random_.one_in(10)) open.deadline_ns = drawn_.now_ns + random_.pick(5, 60);
       drawn_.engine().submit(
           {.id = next_,
            .prompt = open.text->prompt,
            .max_new_tokens = open.new_tokens,
            .logits = open.is_scored ? engine::LogitsMode::kAll : engine::LogitsMode::kNone,
-           .deadline_ns = open.deadline_ns,
            .priority = random_.pick(0, 1)});
       open_[next_++] = open;
     }
@@ -133,11 +130,6 @@ class EngineRun {
         ++counts_["cancelled"];
         demand(open.is_cancelled, "request {} is cancelled by nobody", event.request);
         break;
-      case FinishReason::kDeadline:
-        ++counts_["expired"];
-        demand(drawn_.now_ns >= open.deadline_ns, "request {} expires before its deadline",
-               event.request);
-        break;
       default:
         demand(false, "request {} ends by {}: {}", event.request, engine::name_of(event.finish),
                event.reason);
@@ -165,7 +157,7 @@ Scenario engine_scenario() {
           .expected = {"steps", "steps that failed", "steps without memory", "steps with NaN",
                        "observers that failed", "disk failures", "damaged files", "swapped out",
                        "swapped in", "swap without room", "swap failures", "preemptions",
-                       "prefixes", "served", "cancelled", "expired"},
+                       "prefixes", "served", "cancelled"},
           .canaries = {Canary::kLeakedBlock, Canary::kEarlyRelease, Canary::kStaleReuse,
                        Canary::kSwappedRuns}};
 }

@@ -116,7 +116,7 @@ std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
 //   tables             standard deviation 1
 //   norm weights       exactly 1
 //   biases             standard deviation 0.02
-// Nothing is stored; values are computed when read, at the speed of memory (random_weights_bench).
+// Nothing is stored; values are computed when read, at the speed of memory (weights_bench).
 std::unique_ptr<WeightSource> random_weights(const ModelConfig& config, uint64_t seed);
 
 }  // namespace reprise::model

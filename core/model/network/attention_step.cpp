@@ -64,18 +64,14 @@ void AttentionStep::begin(const StepInput& step) {
   kept_ = {};
   step_->begin(step.plan, network_.config.heads, params_);
   if (network_.config.position == PositionScheme::kRotary) prepare_angles(step.plan);
-  if (relative_ == nullptr) return;
-  if (step.score_bias != nullptr)
-    raise("{} has score terms of its own and takes none besides", network_.config.name);
-  relative_->begin(step);
+  if (relative_ != nullptr) relative_->begin(step);
 }
 
 void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoice& choice) {
   switch (choice.action) {
     case LayerAction::kCompute:
       project_qkv(layer, step);
-      if (choice.keep_map || choice.show_map || step.score_bias != nullptr)
-        return attend_by_map(layer, step, choice);
+      if (choice.keep_map || choice.show_map) return attend_by_map(layer, step, choice);
       if (relative_ != nullptr)
         return relative_->attend(
             layer, projected(),
@@ -110,7 +106,7 @@ void AttentionStep::fill_cache(int64_t layer, const StepInput& step, const Layer
 void AttentionStep::attend_mixed(int64_t layer, const StepInput& step,
                                  std::span<const kernels::RowMap> maps) {
   require_device(network_.context.device, "a step of which some rows reuse maps");
-  if (relative_ != nullptr || step.score_bias != nullptr)
+  if (relative_ != nullptr)
     raise("{} has score terms of its own: all rows of a step reuse maps, or none",
           network_.config.name);
   int32_t row = 0;
@@ -170,8 +166,7 @@ void AttentionStep::project_out(int64_t layer, int64_t rows) {
 }
 
 bool AttentionStep::splits(const StepInput& step) const {
-  return step.policy != nullptr && step.policy->splits_attention() && relative_ == nullptr &&
-         step.score_bias == nullptr;
+  return step.policy != nullptr && step.policy->splits_attention() && relative_ == nullptr;
 }
 
 kernels::RotaryCall AttentionStep::rotary_of(float* data, int64_t heads, int64_t row_stride,
@@ -247,12 +242,11 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
   const ModelConfig& config = network_.config;
   const int64_t rows = step.plan.rows(), keys = kernels::most_keys(step.plan);
   const float* biases = nullptr;
-  ScoreBias* terms = relative_ != nullptr ? relative_.get() : step.score_bias;
-  if (terms != nullptr) {
+  if (relative_ != nullptr) {
     require_device(network_.context.device, "a score's own term");
     grow(biases_, config.heads * rows, keys, DType::kF32, network_.context);
-    terms->fill(layer, step, projected(),
-                {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
+    relative_->fill(layer, step, projected(),
+                    {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
     biases = biases_.as<float>();
   }
   grow(map_, config.heads * rows, keys, DType::kF32, network_.context);
@@ -335,7 +329,7 @@ kernels::QueryView AttentionStep::queries() const {
           .heads = network_.config.heads};
 }
 
-ScoreBias::Qkv AttentionStep::projected() const {
+Disentangled::Qkv AttentionStep::projected() const {
   const ModelConfig& config = network_.config;
   const float* qkv = network_.buffers.qkv.as<float>();
   return {.q = qkv,

@@ -63,7 +63,7 @@ class AttentionStep {
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;
   [[nodiscard]] kernels::QueryView queries() const;
-  [[nodiscard]] ScoreBias::Qkv projected() const;
+  [[nodiscard]] Disentangled::Qkv projected() const;
   [[nodiscard]] int64_t qkv_dim() const;
 
   Network& network_;

@@ -137,7 +137,7 @@ class Transformer final : public Decoder {
   // experts needs the host, which sorts rows by expert.)
   [[nodiscard]] bool comes_again(const StepInput& step) const {
     return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
-           step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&
+           step.hidden_rows.empty() && step.policy == nullptr &&
            network_.config.expert_layers() == 0 && !convolution_;
   }
 

@@ -3,20 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/device/buffer.h"
 #include "core/kernels/disentangled/disentangled.h"
-#include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"
+#include "core/model/network/step.h"
 
 namespace reprise::model {
 
 // The position vectors of a layer are products of its matrices with the table. They depend on
 // weights only, so the constructor computes them: 2 * span * hidden f32 numbers for each layer and
-// term. Steps whose maps are kept or shown use the class as a ScoreBias; other steps use attend().
-class Disentangled final : public ScoreBias {
+// term. Steps whose maps are kept or shown call fill(); other steps call attend().
+class Disentangled {
  public:
+  // Queries, keys and values of the step's rows, after clipping and rotation. In each of them, the
+  // heads of a row follow one another.
+  struct Qkv {
+    const float* q = nullptr;
+    const float* k = nullptr;
+    const float* v = nullptr;
+    int64_t row_stride = 0;
+  };
   // Requires a model with relative.span > 0.
   explicit Disentangled(Network& network);
 
@@ -25,7 +34,9 @@ class Disentangled final : public ScoreBias {
   void begin(const StepInput& step);
   // Sets out [rows, heads * head_dim] to the layer's attention.
   void attend(int64_t layer, const Qkv& qkv, const kernels::OutputView& out);
-  void fill(int64_t layer, const StepInput& step, const Qkv& qkv, std::span<float> biases) override;
+  // Writes biases [heads, rows, keys] f32, which are added to the scaled scores. There are
+  // most_keys(step.plan) keys, numbered as in kernels::attention_map().
+  void fill(int64_t layer, const StepInput& step, const Qkv& qkv, std::span<float> biases);
 
  private:
   struct LayerVectors {

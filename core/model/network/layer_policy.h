@@ -98,22 +98,4 @@ class LayerPolicy {
   virtual void overruled(int64_t /*layer*/) {}
 };
 
-// Adds terms other than q k^T and ALiBi to a model's scores.
-class ScoreBias {
- public:
-  // Queries, keys and values of the step's rows, after clipping and rotation. In each of them, the
-  // heads of a row follow one another.
-  struct Qkv {
-    const float* q = nullptr;
-    const float* k = nullptr;
-    const float* v = nullptr;
-    int64_t row_stride = 0;
-  };
-  virtual ~ScoreBias() = default;
-  // Writes biases [heads, rows, keys] f32, which are added to the scaled scores. There are
-  // most_keys(step.plan) keys, numbered as in kernels::attention_map().
-  virtual void fill(int64_t layer, const StepInput& step, const Qkv& qkv,
-                    std::span<float> biases) = 0;
-};
-
 }  // namespace reprise::model

@@ -9,7 +9,6 @@
 namespace reprise::model {
 
 class LayerPolicy;
-class ScoreBias;
 
 // Spans and references need to be valid during the call only. logit_rows and hidden_rows ascend; a
 // row may be in both.
@@ -20,8 +19,7 @@ struct StepInput {
   std::span<const int32_t> hidden_rows;  // rows whose last hidden states are wanted
   // [rows]  token types, for models that have them; empty means all 0
   std::span<const int32_t> token_types;
-  LayerPolicy* policy = nullptr;    // null: every layer computes
-  ScoreBias* score_bias = nullptr;  // null: no additional terms of the scores
+  LayerPolicy* policy = nullptr;  // null: every layer computes
 };
 
 struct StepOutput {

@@ -24,8 +24,6 @@ Outcome outcome_of(engine::FinishReason finish) {
       return Outcome::kRefused;
     case engine::FinishReason::kCancelled:
       return Outcome::kCancelled;
-    case engine::FinishReason::kDeadline:
-      return Outcome::kExpired;
     default:
       return Outcome::kServed;
   }

@@ -1,5 +1,5 @@
 // Tests policies by themselves, and what the engine does with them: order, mixed steps, preemption,
-// cancellation, deadlines.
+// cancellation.
 #include "core/engine/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -347,42 +347,6 @@ TEST_F(Scheduled, AnEndComesBeforeTheTokensOfALaterRequestWithItsId) {
   reports_end_first(FinishReason::kCancelled);
   engine.submit({.id = 1, .prompt = {}, .max_new_tokens = 9});
   reports_end_first(FinishReason::kRefused);
-}
-
-// Both requests grow to 8 blocks. The younger one is preempted and waits until the older one has
-// ended.
-TEST_F(Scheduled, ADeadlineDoesNotEndARequestThatHasRun) {
-  Engine engine = make(8);
-  for (RequestId id : {1, 2})
-    engine.submit({.id = id,
-                   .prompt = counting_from(static_cast<int32_t>(id), 20),
-                   .max_new_tokens = 100,
-                   .deadline_ns = 50});
-  EXPECT_EQ(engine.step().batch, 2);
-  now_ = 100;
-  const auto ends = ends_of(engine.run());
-  EXPECT_GT(ends.at(2).preemptions, 0);
-  for (RequestId id : {1, 2}) EXPECT_EQ(ends.at(id).finish, FinishReason::kLength) << id;
-}
-
-TEST_F(Scheduled, RequestsThatWaitAtTheirDeadlineAreGivenUp) {
-  Engine engine = make(0);
-  for (RequestId id = 1; id <= 6; ++id)
-    engine.submit({.id = id,
-                   .prompt = counting_from(1, 3),
-                   .max_new_tokens = 50,
-                   .deadline_ns = id == 5   ? 100
-                                  : id == 6 ? 200
-                                            : 1});
-  (void)engine.step();  // requests 1 to 4 run, and may go on
-  now_ = 100;
-  const StepReport report = engine.step();
-  const auto ends = ends_of(report.events);
-  ASSERT_EQ(ends.size(), 1u);
-  EXPECT_EQ(ends.at(5).finish, FinishReason::kDeadline);
-  EXPECT_EQ(ends.at(5).times.done, 100);
-  const std::vector<TokenEvent> rest = engine.run();
-  EXPECT_EQ(ends_of(rest).at(6).finish, FinishReason::kLength);
 }
 
 // A policy that is not built in: the shortest prompt first, one sequence at a time.

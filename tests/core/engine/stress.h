@@ -50,7 +50,7 @@ struct StressTexts {
 };
 
 struct StressCount {
-  int64_t served = 0, cancelled = 0, expired = 0, preempted = 0, mixed_steps = 0, prefixes = 0;
+  int64_t served = 0, cancelled = 0, preempted = 0, mixed_steps = 0, prefixes = 0;
   int64_t swapped_in = 0, swap_full = 0;
 };
 
@@ -152,7 +152,6 @@ class Stress {
            .prompt = texts_.prompts[open.text],
            .max_new_tokens = open.new_tokens,
            .logits = open.is_scored ? engine::LogitsMode::kAll : engine::LogitsMode::kNone,
-           .deadline_ns = pick(0, 9) == 0 ? now_ + pick(5, 40) : engine::kNever,
            .priority = pick(0, 1)});
       open_[next_++] = std::move(open);
     }
@@ -191,7 +190,6 @@ class Stress {
     ASSERT_NE(event.finish, engine::FinishReason::kRefused) << event.reason;
     count_.served += event.finish == engine::FinishReason::kLength;
     count_.cancelled += event.finish == engine::FinishReason::kCancelled;
-    count_.expired += event.finish == engine::FinishReason::kDeadline;
     if (event.finish == engine::FinishReason::kLength) {
       ASSERT_EQ(std::ssize(open.tokens), open.new_tokens);
       if (open.is_scored) {
@@ -230,10 +228,9 @@ inline void stress_every_method(uint64_t seed, int64_t requests, const std::stri
     Stress stress(*decoder, method, texts, ++seed, context);
     const StressCount count = stress.run(requests);
     if (::testing::Test::HasFailure()) return;
-    EXPECT_EQ(count.served + count.cancelled + count.expired, requests);
+    EXPECT_EQ(count.served + count.cancelled, requests);
     all.served += count.served;
     all.cancelled += count.cancelled;
-    all.expired += count.expired;
     all.preempted += count.preempted;
     all.mixed_steps += count.mixed_steps;
     all.prefixes += count.prefixes;
@@ -241,14 +238,14 @@ inline void stress_every_method(uint64_t seed, int64_t requests, const std::stri
     all.swap_full += count.swap_full;
   }
   // Each kind of event must have happened often enough for the test to mean something.
-  for (int64_t happened : {all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps,
-                           all.prefixes, all.swapped_in, all.swap_full})
+  for (int64_t happened : {all.served, all.cancelled, all.preempted, all.mixed_steps, all.prefixes,
+                           all.swapped_in, all.swap_full})
     EXPECT_GT(happened, 20);
   std::printf(
-      "served %ld, cancelled %ld, expired %ld, preempted %ld, mixed steps %ld, prefixes %ld, "
+      "served %ld, cancelled %ld, preempted %ld, mixed steps %ld, prefixes %ld, "
       "swapped in %ld, without room %ld\n",
-      all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps, all.prefixes,
-      all.swapped_in, all.swap_full);
+      all.served, all.cancelled, all.preempted, all.mixed_steps, all.prefixes, all.swapped_in,
+      all.swap_full);
 }
 
 }  // namespace reprise::testing

@@ -249,37 +249,5 @@ TEST(LayerPolicy, MapsOfAnotherModelAreErrorsAndTheDecoderRunsOn) {
   EXPECT_EQ(logits_with(*decoder, ids, 13, with(&again)), want);
 }
 
-// A bias that hides all but the last three keys is a sliding window of three.
-class WindowBias final : public ScoreBias {
- public:
-  void fill(int64_t, const StepInput& step, const Qkv& qkv, std::span<float> biases) override {
-    const auto rows = static_cast<size_t>(step.plan.rows());
-    const auto keys = static_cast<size_t>(kernels::most_keys(step.plan));
-    EXPECT_EQ(biases.size() % (rows * keys), 0u);
-    EXPECT_TRUE(std::isfinite(qkv.q[0]) && std::isfinite(qkv.k[0]) && std::isfinite(qkv.v[0]));
-    for (size_t i = 0; i < biases.size(); ++i) {
-      const size_t row = i / keys % rows, key = i % keys;
-      biases[i] = step.plan.row_positions[row] - static_cast<int32_t>(key) < 3 ? 0.0f : -1e9f;
-    }
-  }
-};
-
-TEST(ScoreBias, IsAddedToTheScoresOfEveryLayer) {
-  for (const char* shape : {"tinyllama-1.1b", "mpt-7b"}) {
-    auto decoder = random_decoder(scaled_down(shape), Context::machine());
-    const std::vector<int32_t> ids = some_ids(13);
-    ModelConfig windowed = decoder->config();
-    windowed.sliding_window = 3;
-    const std::vector<double> want =
-        ReferenceDecoder(windowed, *random_weights(windowed, 1)).logits(ids, counted(13));
-    WindowBias bias;
-    for (int32_t chunk : {13, 4}) {
-      const auto got = logits_with(*decoder, ids, chunk,
-                                   [&](size_t, StepInput& step) { step.score_bias = &bias; });
-      EXPECT_LE(max_difference(got, want), kTwoLayersBound) << shape << " chunk " << chunk;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace reprise::model

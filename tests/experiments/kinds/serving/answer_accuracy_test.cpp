@@ -54,7 +54,7 @@ TEST(AnswerAccuracy, CountsTheFirstCapitalBeforeTheEndTokenOfServedRequests) {
   EXPECT_GT(out.value(answer_accuracy_metrics()[1]), 0.1);
   EXPECT_LT(out.value(answer_accuracy_metrics()[2]), 0.9);
 
-  log.requests[0].outcome = Outcome::kExpired;
+  log.requests[0].outcome = Outcome::kFailed;
   Measurement of_served;
   add_accuracy(log, *source, *tokenizer, {}, of_served);
   EXPECT_DOUBLE_EQ(of_served.value(answer_accuracy_metrics()[0]), 1.0 / 3);

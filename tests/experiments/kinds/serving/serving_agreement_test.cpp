@@ -38,7 +38,7 @@ TEST(Partings, AreTheFirstTokensThatDiffer) {
 
 TEST(Partings, AreOfRequestsThatBothServed) {
   RequestLog first = log_of({{1}, {2}, {3}}), other = log_of({{4}, {}, {6}});
-  first.requests[0].outcome = Outcome::kExpired;
+  first.requests[0].outcome = Outcome::kFailed;
   other.requests[1].outcome = Outcome::kRefused;
   const std::vector<Parting> found = partings_of(other, first);
   ASSERT_EQ(found.size(), 1);

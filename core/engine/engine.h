@@ -130,11 +130,11 @@ class Engine {
   // sequence advances. If the observer throws, the step changes nothing and a later step passes the
   // rows again. An empty function, the default, costs nothing.
   void observe_logits(LogitsObserver observer);
-  // Admits requests and runs one step. If blocks are missing, sequences are preempted. They
-  // continue later with the same tokens, except that tokens may differ in near ties unless the
-  // context is_batch_invariant, and if the model's rotary angles depend on the length that is
-  // computed at once. Throws Error for NaN logits and for the decoder's errors; the engine is then
-  // as before the step and may go on.
+  // Admits requests and runs one step. If blocks are missing, sequences are preempted and continue
+  // later. Preemption may change tokens in two cases only: in near ties, unless the context
+  // is_batch_invariant, and if the model's rotary angles depend on a sequence's length. Throws
+  // Error for NaN logits and for the decoder's errors; the engine is then as before the step and
+  // may go on.
   StepReport step();
   // True while requests wait or run, or while the end of a request has not been reported.
   [[nodiscard]] bool has_work() const;

@@ -37,11 +37,12 @@ struct SegmentStoreOptions {
   int64_t host_bytes = 0;
   std::filesystem::path directory;  // folder of the disk tier, made if missing; "": no disk tier
   // Upper bound on the bytes of segments in the folder, whichever process wrote them; 0: no limit.
-  // While a segment is written, it takes extra bytes until it has replaced others.
+  // A segment is written before those that it replaces are removed, so for a short time the folder
+  // may hold more.
   int64_t disk_bytes = 0;
-  // How acquire() checks a segment's file that it has not yet checked in its present state. (The
-  // mark of a use, at most one a minute, changes that state, too.) With
-  // kHeader, a segment can be used before its whole file is read; its user then calls
+  // How acquire() checks a segment's file. With kAll, a file that was checked is read whole again
+  // only after a change; the mark of a use, at most one a minute, counts as a change. With kHeader,
+  // a segment can be used before its whole file is read; its user then calls
   // SegmentHandle::check_layer() for each layer.
   Verify verify = Verify::kAll;
   Eviction eviction = Eviction::kLru;  // eviction policy of both tiers

@@ -79,8 +79,8 @@ std::string_view written_text(std::string_view text, const Tag* before, const Ta
   return text;
 }
 
-// Returns the template's tags. Returns nullopt if it writes text that no {{ }} precedes, or if a
-// tag keeps blanks with a '+'.
+// Returns the template's tags. Returns nullopt if the template writes text at its start or directly
+// after a {% %}, or if a tag begins or ends with '+', which keeps the blanks on this side.
 std::optional<std::vector<Tag>> read_tags(std::string_view jinja) {
   std::vector<Tag> tags;
   if (jinja.ends_with('\n')) jinja.remove_suffix(1);  // as Jinja does

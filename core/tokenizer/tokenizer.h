@@ -88,9 +88,10 @@ class Tokenizer {
 
 // `path` is a tokenizer file or a checkpoint's folder. In a folder, the first of these is used:
 // tokenizer.json, tokenizer.model, DeBERTa's spm.model, the files of older_files.h. The settings in
-// the same folder (tokenizer_config.h) name special tokens, and replace those options of the file
-// that the tokenizer's class in transformers replaces. Throws Error naming the file, the key and
-// what is not supported, such as a token that the settings add and the tokenizer file lacks.
+// the same folder (tokenizer_config.h) name special tokens. They also replace options of the
+// tokenizer file, the same ones as the tokenizer's class in transformers replaces. Throws Error
+// naming the file, the key and what is not supported, such as a token that the settings add and the
+// tokenizer file lacks.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -112,8 +112,8 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     set_queries(call, item, task, run);
     set_keys(call, part, plan.segment_of(item), run);
     run.fetch = run.kv_dtype == DType::kBF16 ? context.fetch_bf16 : context.fetch_f32;
-    // Depends on the lanes of the item, not of the task: the number of threads determines how many
-    // lanes the item's last task has, and must not change results.
+    // The kernel is chosen by the item's lanes, not by the task's. The number of threads decides
+    // how many lanes the item's last task has, and it must not change results.
     run.takes_all_as_many = context.is_batch_invariant ||
                             (item.end_row - item.first_row) * schedule.group > cpu::kFewLanes;
     set_scores(call, item, task, run);

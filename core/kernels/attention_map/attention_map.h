@@ -38,8 +38,8 @@ struct RowMap {
   MapView map;
 };
 
-// map[h, r, k] = softmax over k of scale * <q_rh, key_k> + ALiBi + bias[h, r, k], and 0 if the row
-// does not see key k or has at most k keys.
+// map[h, r, k] = softmax over k of scale * <q_rh, key_k> + ALiBi + bias[h, r, k], and 0 if row r
+// does not see key k or has no key k (because other rows have more keys).
 //   bias  [heads, rows, keys] f32, or null: such as the terms of disentangled attention
 //   map   [heads, rows, keys] f32, keys = most_keys(plan)
 // Computed in f32. Use it for maps that are observed, kept or shared, and for scores with a bias;

@@ -18,10 +18,10 @@ WeightFetch Context::*setting_of(WeightFormat format, int64_t rows) {
   return cpu::plain_fetch(source_dtype(format), rows);
 }
 
-// Settings to compare for products of `rows` rows. With more rows, prefetched data have more time
-// to arrive. With 32 rows, AMX is fastest if it prefetches 8 KiB ahead. Without AMX, the kernel
-// prefetches at least a whole block of weights, whatever the distance is. (A block has an eighth of
-// the L2.) So only the two caches are compared.
+// Settings to compare for products of `rows` rows. With more rows, longer distances are tried. With
+// 32 rows, AMX is fastest if it prefetches 8 KiB ahead. Without AMX, a product of more than
+// kBatchRows rows prefetches at least a whole block of weights (an eighth of the L2), whatever the
+// distance is. So there one distance is tried, with L1 and with L2.
 std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows, Isa isa) {
   using Level = FetchSetting::Level;
   std::vector<int> distances = {8, 16, 32, 64};  // KiB

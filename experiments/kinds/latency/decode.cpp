@@ -280,9 +280,9 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   const model::Decoder& decoder = bench_.decoder(group);
   const std::vector<std::unique_ptr<Peer>> peers = make_peers(group, stop);
   std::vector<Samples> samples(group.methods.size());
-  // Beside peers, no disturbed batch is repeated. A peer's prefix cache would answer a repeated
-  // batch, and core use counts this process alone, so that only our own samples would be repeated.
-  // Without peers, a cache of ours that retains requests would answer a repeated batch, too.
+  // A disturbed batch is not repeated if a prefix cache could answer it: one of a peer, or one of
+  // ours that retains requests. Beside peers there is a second reason: core use counts this process
+  // alone, so disturbed samples of peers would not be found and repeated, but ours would.
   for (size_t m = 0; m < samples.size(); ++m) {
     const bool may_repeat = peers.empty() && !lanes[m].engine->cache().retains();
     samples[m].taking = Undisturbed(may_repeat ? group.repetitions : 0, bench_.context());

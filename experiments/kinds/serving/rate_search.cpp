@@ -157,8 +157,9 @@ Measurement search_rate(const Group& group,
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
   if (out.metrics.empty())
     raise("the search found no rate to run at: {}", found.steps.back().total.invalid_reason);
-  // The highest rate passed as VALID and kMet by the sum of its trials, even if each trial alone
-  // has too few requests to decide. The counts in the record stay those of its last run.
+  // The highest rate passed by the counts of all its trials together. The last trial alone may have
+  // too few requests for a verdict, so the verdict of the rate replaces it. All other values in the
+  // record are those of the last trial.
   if (found.highest_rps > 0) {
     for (auto& [name, value] : serving::Verdict{.slo = serving::SloOutcome::kMet}.fields())
       if (name == "verdict" || name == "reasons" || name == "slo") out.answers[name] = value;

@@ -28,8 +28,8 @@ struct StepSchedule {
   std::vector<AttentionTask> tasks;  // grouped by launch, those with most keys first
   std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtype
   double estimate_us = 0.0;          // estimated time of one layer's attention, see tiles.h
-  // As in TileOverride. Always false if no row is merged, or if a merged row has no part: no block
-  // arrives for it, so merge_partials() has to set it to 0.
+  // True if TileOverride asks for it, some row is merged, and every merged row has a part. (No
+  // block would merge a row without parts, so merge_partials() must run and set the row to 0.)
   bool merges_in_last_block = false;
 
   // Builds the schedule for query rows of `heads` heads. The plan must be finished. Throws
@@ -54,8 +54,8 @@ int32_t padded_count(int32_t count);
 // The step's arrays, in one run of device memory.
 class ScheduleImage {
  public:
-  // Sets the arrays, padded. changes() then returns the bytes that differ from the device's. The
-  // caches of `plan` must have device addresses.
+  // Sets the arrays and pads them, see padded_count(). changes() then returns the copies that bring
+  // the device up to date. The caches of `plan` must have device addresses.
   void set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
            const AttentionParams& params);
   // See UploadImage.

@@ -310,8 +310,8 @@ inline void end_run(const Run& run, const RunRows& rows, const __m512 (&sum)[kVe
   }
 }
 
-// Multiplies kRows rows with a run. With kDecodes, also decodes the next run, in the time that the
-// dot products leave.
+// Multiplies kRows rows with a run. With kDecodes, also decodes the next run. The instructions for
+// this stand between the dot products, which leave time for them.
 template <int kRows, bool kDecodes, typename Codes>
 void multiply_run(const Run& run, const RunRows& rows, const Decoding<Codes>& ahead) {
   __m512 sum[kVectors][kRows];

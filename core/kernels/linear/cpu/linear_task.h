@@ -31,8 +31,9 @@ struct LinearTask {
   int64_t words = 0;
   // Length of a block in words: all rows are multiplied with a block before the next block is read,
   // so a block should fit in the L2. A multiple of 4. Read by linear_rows_avx512_bf16() (more than
-  // kBatchRows rows) and by linear_panel_f32() (f32 weights on AVX-512).
-  int64_t block_words = 0;
+  // kBatchRows rows) and by linear_panel_f32() (f32 weights on AVX-512). The default has 128 KiB,
+  // an eighth of an L2 of 1 MiB; PanelRows sets it by the processor's own.
+  int64_t block_words = 512;
   // [rows][inputs], zero beyond cols; a panel word of f32 has one input, a word of bf16 has two.
   // bf16 for the AVX512-BF16 kernels, f32 for linear_panel_f32(). For linear_amx(), x is in bf16
   // tiles [rows / 16][inputs / 32][16][32], zero beyond the rows.

@@ -1,15 +1,10 @@
 // `reprise data`: lists, fetches and checks data sets and checkpoints, by data/reprise_data.py.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 
 #include "app/commands.h"
 #include "app/number_option.h"
 #include "app/output.h"
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/python.h"
 #include "results/data_dir.h"
@@ -39,17 +34,7 @@ std::string data_python() {
                                       (results::data_dir() / "data" / "reprise_data.py").string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   flush_output();
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  // The script must not read the list of a shell's `while read name; do reprise data get ...`.
-  if (const int nothing = ::open("/dev/null", O_RDONLY); nothing > STDIN_FILENO) {
-    ::dup2(nothing, STDIN_FILENO);
-    ::close(nothing);
-  }
-  std::signal(SIGPIPE, SIG_DFL);  // main() ignores it, and exec() keeps ignored signals ignored
-  ::execvp(words[0], words.data());
-  raise("cannot start {}: {}", command[0], std::strerror(errno));
+  become(command);
 }
 
 void get(const DataCommand& command) {

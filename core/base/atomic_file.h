@@ -21,10 +21,10 @@ namespace reprise {
 // replaces, or else what the umask allows.
 class AtomicFile {
  public:
-  // What happens to links at `path`. kReplace: a file replaces the link, so that a link in a folder
-  // of somebody else cannot make this program write elsewhere. kFollow: the file that the link
-  // leads to is written, for paths that a user names. Only links of this user or of root are
-  // followed.
+  // Says whether a link at `path` is followed. kReplace: the new file replaces the link, so that a
+  // link in a folder of somebody else cannot make this program write elsewhere. kFollow, for paths
+  // that a user names: the file that the link leads to is written. Only links of this user or of
+  // root are followed.
   enum class Links : uint8_t { kReplace, kFollow };
 
   // Throws Error naming the path if the file cannot be created there.

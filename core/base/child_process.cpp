@@ -62,13 +62,34 @@ std::string last_words(const std::string& err) {
   return text.empty() ? "It printed no error." : "It said: " + text;
 }
 
-}  // namespace
-
-ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildStreams& streams) {
+// The words' addresses as exec() takes them. The command must outlive them, and have a word.
+std::vector<char*> arguments_of(const std::vector<std::string>& command) {
   REPRISE_CHECK(!command.empty());
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  return arguments;
+}
+
+[[noreturn]] void raise_not_started(const std::vector<std::string>& command, int error) {
+  raise("cannot start {}: {}", command[0], std::strerror(error));
+}
+
+}  // namespace
+
+void become(const std::vector<std::string>& command) {
+  const std::vector<char*> arguments = arguments_of(command);
+  if (const int nothing = ::open("/dev/null", O_RDONLY); nothing > STDIN_FILENO) {
+    ::dup2(nothing, STDIN_FILENO);
+    ::close(nothing);
+  }
+  ::signal(SIGPIPE, SIG_DFL);
+  ::execvp(arguments[0], arguments.data());
+  raise_not_started(command, errno);
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildStreams& streams) {
+  const std::vector<char*> arguments = arguments_of(command);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (streams.in >= 0)
@@ -98,7 +119,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildS
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     pid_ = 0;
-    raise("cannot start {}: {}", command[0], std::strerror(error));
+    raise_not_started(command, error);
   }
 }
 

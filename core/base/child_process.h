@@ -53,6 +53,11 @@ class ChildProcess {
   pid_t pid_ = 0;  // 0 after wait()
 };
 
+// Replaces this program by command[0], with the streams and signals of a ChildProcess that is given
+// no streams. A signal that is sent to this process then reaches the command. Throws Error as
+// ChildProcess does.
+[[noreturn]] void become(const std::vector<std::string>& command);
+
 // A program that answers each line of input with a line of output. The destructor kills it.
 class ChildDialogue {
  public:

@@ -12,8 +12,7 @@ namespace {
 // less time (one core of an AMD EPYC).
 int64_t rows_of_task(int64_t m, bool takes_many) {
   const int64_t most = takes_many ? kMostCodedRows : LinearCall::kStreamedRows;
-  const int64_t parts = (m + most - 1) / most;
-  return (m + parts - 1) / parts;
+  return equal_parts(m, most);
 }
 
 // Returns the sum of `count` values, a multiple of 16. Adds in 16 lanes, which compilers vectorize.
